@@ -69,7 +69,7 @@ const foreignImports = ({ code }: CodeBlock): string[] =>
     .map(([, specifier = '']) => specifier)
     .filter(
       (specifier) =>
-        !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)*|@opentelemetry\/api|@supabase\/supabase-js|@workos-inc\/node|rate-limiter-flexible|socket\.io|ws|@trpc\/server.*|graphql(?:-http.*)?|next)$/.test(
+        !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)*|@opentelemetry\/api|@supabase\/supabase-js|@workos-inc\/node|rate-limiter-flexible|socket\.io|ws|@trpc\/server.*|graphql(?:-http.*)?|next|express-session)$/.test(
           specifier,
         ),
     );
@@ -254,12 +254,17 @@ describe('the examples of README and docs', () => {
 
 describe('a reader who follows the examples', () => {
   it.each([
-    ['skills/express-auth-adapters/SKILL.md', 'b2bAuth({', '/dashboard', `Signed in as ${personal.id}, no organization`],
+    [
+      'skills/express-auth-adapters/SKILL.md',
+      'b2bAuth({',
+      '/dashboard',
+      `Signed in as ${personal.id}, no organization`,
+    ],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/dashboard', `Signed in as ${personal.id}, no organization`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/api/me', `"email":"${personal.email}"`],
     ['docs/moving/workos-sdk.md', 'b2bAuth(', '/dashboard', `Hello ${personal.email}`],
     ['docs/moving/express-openid-connect.md', 'b2bAuth(', '/dashboard', `Hello ${personal.email}`],
-    ['docs/moving/passport.md', 'onSignIn', '/account', '"name":'],
+    ['docs/moving/passport.md', 'onSignIn({ session', '/account', '"name":'],
     ['docs/recipes/nextjs.md', "from 'next'", '/dashboard', encodeURIComponent(personal.email)],
     ['docs/recipes/trpc-graphql.md', '@trpc/server', '/trpc/me', personal.email],
     ['docs/recipes/modules.md', 'require(', '/auth/session', personal.email],

@@ -1,9 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
-import { codeBlocks } from '../support/markdown.ts';
+import { installTarball, typeErrors } from '../support/consumer.ts';
 
 const run = promisify(execFile);
 const root = process.cwd();
@@ -12,30 +11,6 @@ const sdks = {
   b2b: ['@workos-inc/node@11'],
   backend: ['@supabase/ssr@0.12', '@supabase/supabase-js@2'],
 } as const;
-
-/** What a user has after `npm install`: the packed tarball in an empty directory, and what is installed beside it. */
-async function installTarball(...beside: readonly string[]): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'consumer-'));
-  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory], {
-    cwd: root,
-  });
-  const [{ filename }] = JSON.parse(stdout);
-  await writeFile(join(directory, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
-  const tools = ['@types/express@5', 'typescript@6', '@types/node@22'];
-  await run('npm', ['install', '--no-audit', '--no-fund', `./${filename}`, ...beside, ...tools], { cwd: directory });
-  return directory;
-}
-
-/** The files in which TypeScript finds an error. */
-async function typeErrors(directory: string, source: string, options: object): Promise<string[]> {
-  await writeFile(join(directory, 'consumer.ts'), source);
-  const shared = { target: 'es2022', module: 'nodenext', strict: true, noEmit: true, types: ['node'] };
-  const compilerOptions = { ...shared, ...options };
-  await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['consumer.ts'] }));
-  const check = run(join(directory, 'node_modules/.bin/tsc'), ['-p', directory], { cwd: directory });
-  const { stdout } = await check.catch((failure: unknown) => failure as { stdout: string });
-  return stdout.split('\n').filter((line) => /^\S.*: error TS/.test(line));
-}
 
 async function inDirectory(directory: string, file: string, source: string): Promise<string> {
   await writeFile(join(directory, file), source);
@@ -89,7 +64,7 @@ const entries: Readonly<Record<string, readonly string[]>> = {
 describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
   let directory: string;
   beforeAll(async () => {
-    directory = await installTarball(`express@${express}`, ...sdks.b2b, ...sdks.backend);
+    directory = await installTarball([`express@${express}`, ...sdks.b2b, ...sdks.backend]);
   }, 180_000);
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
@@ -234,7 +209,7 @@ describe.each([
 ])('the packed tarball beside the SDK of $entry alone', ({ entry, factory, installed, other, missing, options }) => {
   let directory: string;
   beforeAll(async () => {
-    directory = await installTarball('express@5', ...installed);
+    directory = await installTarball(['express@5', ...installed]);
   }, 180_000);
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
@@ -328,51 +303,6 @@ describe.each([
     // supabase-js' own declarations compile under no strict configuration.
     expect(errors.filter((line) => !line.startsWith('node_modules/@supabase/'))).toEqual([]);
   }, 60_000);
-});
-
-describe('the examples of docs/testing.md', () => {
-  let directory: string;
-  let firstLines: readonly string[];
-  const files: string[] = [];
-
-  beforeAll(async () => {
-    const runners = ['supertest@7', '@types/supertest@7', 'vitest@4'];
-    directory = await installTarball('express@5', ...sdks.b2b, ...sdks.backend, ...runners);
-    const text = await readFile(join(root, 'docs/testing.md'), 'utf8');
-    firstLines = [...text.matchAll(/\| `(import \{ test \} from '[^']+';)`/g)].map(([, line = '']) => line);
-    const examples = codeBlocks({ path: 'docs/testing.md', text }).filter(({ code }) => /^test\(/m.test(code));
-    expect(examples.length).toBeGreaterThan(4);
-    for (const [runner, line] of [
-      ['vitest', firstLines[0]],
-      ['node', firstLines[1]],
-    ] as const) {
-      for (const [index, { code }] of examples.entries()) {
-        const file = `testing-${runner}-${index}.test.ts`;
-        files.push(file);
-        await writeFile(join(directory, file), `${line}\n${code}`);
-      }
-    }
-  }, 180_000);
-  afterAll(() => rm(directory, { recursive: true, force: true }));
-
-  const filesOf = (runner: string): string[] => files.filter((file) => file.startsWith(`testing-${runner}`));
-  const inConsumer = () => ({ cwd: directory, env: { PATH: process.env['PATH'] } });
-
-  it('pass in Vitest without settings, with the first line that the page names', async () => {
-    expect(firstLines[0]).toContain("'vitest'");
-    const vitest = join(directory, 'node_modules/.bin/vitest');
-    const { stdout } = await run(vitest, ['run', '--no-color', 'testing-vitest'], inConsumer());
-    expect(stdout).toMatch(new RegExp(`Test Files\\s+${filesOf('vitest').length} passed`));
-  }, 120_000);
-
-  it('pass in `node --test` without settings, with the first line that the page names', async () => {
-    expect(firstLines[1]).toContain("'node:test'");
-    // From Node 22.18 on, types are stripped without the flag.
-    const flags = ['--test', '--experimental-strip-types', '--test-reporter=tap'];
-    const { stdout } = await run(process.execPath, [...flags, ...filesOf('node')], inConsumer());
-    expect(stdout).toMatch(new RegExp(`^# pass ${filesOf('node').length}$`, 'm'));
-    expect(stdout).toMatch(/^# fail 0$/m);
-  }, 120_000);
 });
 
 describe('the packed tarball', () => {

@@ -15,7 +15,7 @@ import {
   ssoPage,
 } from '../../lib/backend/pages/credentials.ts';
 import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/pages/consent.ts';
-import { enrollPage, qrCode } from '../../lib/backend/pages/enroll.ts';
+import { enrollPage } from '../../lib/backend/pages/enroll.ts';
 import { factorsPage, rejectedPage, removePage, unavailablePage, verifyPage } from '../../lib/backend/pages/factors.ts';
 import {
   confirmPage,
@@ -26,6 +26,7 @@ import {
 } from '../../lib/backend/pages/notice.ts';
 import { createPasswordRule, weakPassword } from '../../lib/backend/new-password.ts';
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
+import { qrCode } from '../../lib/backend/pages/qr-code.ts';
 import { resendAfter } from '../../lib/backend/pages/resend.ts';
 import { passkeysPage, removePasskeyPage, renamePage } from '../../lib/backend/pages/passkeys.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';

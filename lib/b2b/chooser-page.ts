@@ -25,6 +25,11 @@ export function chooserPage(
   const { text, lang } = brand;
   return builtInPage({
     status: 200,
+    facts: {
+      kind: 'organizations',
+      choices: choices.map(({ name, href }) => ({ name, href })),
+      links: { otherAccount: otherUrl, home },
+    },
     heading: text.chooserHeading,
     lead: text.chooserText,
     isStep: true,

@@ -23,6 +23,7 @@ import { pagesEntries } from '../http/page-options.ts';
 import type { PagesOptions } from '../http/page-options.ts';
 import { sharedText } from '../http/page-text.ts';
 import type { OnError } from '../http/adapter.ts';
+import type { OnSignOutOf, SignOutOf } from '../http/sign-out-hook.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { B2bSession, OnEvent } from '../types.ts';
 
@@ -61,6 +62,10 @@ export type SignInHookResult = { readonly redirectTo?: string } | undefined | vo
  * anything else thrown goes to Express' error handling. In both cases there is no session.
  */
 export type OnB2bSignIn = (signIn: B2bSignIn) => SignInHookResult | Promise<SignInHookResult>;
+
+export interface B2bSignOut extends SignOutOf<B2bSession> {}
+
+export type OnB2bSignOut = OnSignOutOf<B2bSession>;
 
 /** The environment variables of each option, in order of precedence. */
 export const b2bVariables = {
@@ -230,6 +235,11 @@ const ownEntries = {
   ),
   /** Runs once per sign-in, after `accept` and before any cookie is stored: for side effects. An organization switch is no sign-in. */
   onSignIn: v.optional(callback<OnB2bSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
+  /**
+   * Runs at every sign-out by `logoutPath`, before the redirect, also where no session is left (`session: null`). It never stops a
+   * sign-out: what it throws becomes a warning and the event `hook_failed`, and it has `timeoutMs`.
+   */
+  onSignOut: v.optional(callback<OnB2bSignOut>('({ session, req, res }) => void')),
 };
 
 /** Options of `b2bAuth`; each beats its environment variable. */

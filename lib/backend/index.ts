@@ -89,6 +89,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       timeoutMs: settings.timeoutMs,
       onError: settings.onError,
       brand: createBrand(pages),
+      renderPage: pages.render,
       emit,
       explain,
     },
@@ -123,7 +124,7 @@ function optionalRoutes(backend: BackendContext): AuthRoute[] {
   const hasPasswords = signInMethods.includes('password');
   return [
     ...(hasPasswords ? [forgotRoute(backend), passwordRoute(backend)] : []),
-    ...(hasPasswords && signUp ? [signUpRoute(backend)] : []),
+    ...(hasPasswords && signUp !== false ? [signUpRoute(backend)] : []),
     ...(signInMethods.includes('code') ? [codeRoute(backend)] : []),
     ...(sso ? [ssoRoute(backend)] : []),
     ...(signInMethods.includes('passkey')
@@ -218,8 +219,10 @@ export type {
   BackendSignIn,
   OAuthProviderOptions,
   OnBackendSignIn,
+  SignUpOptions,
   ThrottleOptions,
   ThrottleRedisClient,
 } from './option-schema.ts';
 export type { PagesTextKey, Translation } from './pages/text.ts';
+export type { BackendSignOut, OnBackendSignOut } from './account-hooks.ts';
 export * from '../http/index.ts';

@@ -25,6 +25,10 @@ import type { PagesOptions } from '../http/page-options.ts';
 import { englishText } from './pages/text.ts';
 import type { PagesTextKey } from './pages/text.ts';
 import { providerParameters } from './provider-parameters.ts';
+import { signUpEntries } from './account-hooks.ts';
+import type { OnBackendSignOut, SignUpOptions } from './account-hooks.ts';
+
+export type { SignUpOptions };
 
 // Re-exported here so that the declarations of one entry do not reference the package's index,
 // which references the other adapter's SDK.
@@ -214,8 +218,14 @@ const ownEntries = {
    * Without it the project alone decides, and the pages say what its last refusal named, else 8.
    */
   passwordMinLength: v.optional(wholeNumber('characters', 1, 72)),
-  /** Whether visitors can create accounts here; false removes the sign-up route and its links, and codes create no account. Default true. */
-  signUp: v.optional(v.boolean('must be true or false'), true),
+  /**
+   * Whether visitors can create accounts here; false removes the sign-up route and its links, and codes create no account. An object
+   * (`{ data, check }`) says which further fields of the sign-up form are stored, and checks them. Default true.
+   */
+  signUp: v.optional(
+    v.union([v.boolean(), group<SignUpOptions>(signUpEntries)], 'must be true, false or an object with data or check'),
+    true,
+  ),
   /** Whether the sign-in page offers SAML single sign-on by the email's domain. Default false. */
   sso: v.optional(v.boolean('must be true or false'), false),
   /** Whether the project's OAuth server asks for consent here, and users can disconnect its apps. Default false. */
@@ -283,6 +293,11 @@ const ownEntries = {
   ),
   /** Runs once per sign-in or sign-up, after `accept` and before any cookie is stored: for side effects. It is no guard. */
   onSignIn: v.optional(callback<OnBackendSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
+  /**
+   * Runs at every sign-out by `logoutPath`, before the redirect, also where no session is left (`session: null`). It never stops a
+   * sign-out: what it throws becomes a warning and the event `hook_failed`, and it has `timeoutMs`.
+   */
+  onSignOut: v.optional(callback<OnBackendSignOut>('({ session, req, res }) => void')),
 };
 
 /** Options of `backendAuth`; each beats its environment variable. */

@@ -31,11 +31,14 @@ export function errorPage(parts: ErrorPageParts): Reply {
   const { error, home, now, stylesheet, brand } = parts;
   const { text } = brand;
   const time = new Date(now).toISOString();
-  const heading = headings[error.code] ?? headingByStatus(error.status);
+  const { code } = error;
+  const heading = headings[code] ?? headingByStatus(error.status);
   return builtInPage({
     status: error.status,
+    facts: { kind: 'error', links: linksOf(parts) },
+    failure: { code, message: isGeneral(error) ? text[code].plain : error.message },
     heading: text[heading],
-    emblem: emblems[error.code] ?? emblemsByHeading[heading],
+    emblem: emblems[code] ?? emblemsByHeading[heading],
     isStep: heading === 'nextStepHeading',
     lead: explanation(parts),
     leadRole: 'alert',
@@ -90,7 +93,6 @@ const emblems: Partial<Record<AuthErrorCode, Emblem>> = { email_not_confirmed: '
 /** The message, the waiting time and the signed-in account. A message for this specific failure takes precedence over the general one. */
 function explanation({ error, account, hasSession, brand }: ErrorPageParts): HtmlValue {
   const { text, lang } = brand;
-  const isGeneral = error.message === errorTable[error.code].message;
   const wait =
     error.retryAfter === undefined
       ? error.status === 503 && text.retrySoon
@@ -98,7 +100,15 @@ function explanation({ error, account, hasSession, brand }: ErrorPageParts): Htm
   const kept = hasSession && error.code === 'provider_unavailable' && text.staySignedIn;
   const name = account?.name;
   const signedIn = name !== undefined && html`<br>${fillIn(text.signedInAs, { account: name }, emphasis)}`;
-  return html`${isGeneral ? text[error.code] : error.message}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;
+  return html`${isGeneral(error) ? text[error.code] : error.message}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;
+}
+
+function isGeneral({ message, code }: AuthError): boolean {
+  return message === errorTable[code].message;
+}
+
+function linksOf({ signInUrl, account, home, brand }: ErrorPageParts): Readonly<Record<string, string | undefined>> {
+  return { signIn: signInUrl, otherAccount: account?.otherUrl, home, help: brand.links.help };
 }
 
 /** The single next step; it links to support where only the operators can help. */

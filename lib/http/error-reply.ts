@@ -1,5 +1,4 @@
 import type { Request, Response } from 'express';
-import { isNativeError } from 'node:util/types';
 import { pathOf } from '../core/request-path.ts';
 import { fitForEvent } from '../session/events.ts';
 import { header, requestTarget } from './message.ts';
@@ -13,21 +12,11 @@ import { errorPage } from './error-page.ts';
 import type { ErrorPageParts } from './error-page.ts';
 import { otherAccountUrl } from './page.ts';
 import { accountName } from './page-text.ts';
-import { json, sendReply } from './reply.ts';
+import { asError, goOn, isError } from './go-on.ts';
+import type { Next } from './go-on.ts';
+import { json } from './reply.ts';
 import type { Reply } from './reply.ts';
-
-export type Next = (error?: unknown) => void;
-
-/**
- * Calls `next` from asynchronous code. Under bare `node:http` the next handler may throw. It then ends as an
- * uncaught exception, as after synchronous code, and does not reject our promise or reach our `catch` blocks.
- */
-export function goOn(next: Next, error?: Error): void {
-  process.nextTick(() => {
-    if (error === undefined) next();
-    else next(error);
-  });
-}
+import { showReply } from './show-page.ts';
 
 /** Handles every failure: an `AuthError` becomes a response in the client's format, any other error is passed to the application. */
 export function refuse(
@@ -38,7 +27,7 @@ export function refuse(
 ): void {
   const { req, res, definition } = request;
   if (!(error instanceof AuthError)) {
-    goOn(next, isError(error) ? error : new Error('A value that is no Error was thrown', { cause: error }));
+    goOn(next, asError(error));
     return;
   }
   explainDecision(request, () => refusalReason(request, error));
@@ -46,7 +35,7 @@ export function refuse(
   const fail = failOnce(error, next);
   try {
     if (definition.onError === undefined) {
-      sendReply(request, toReply(request, error));
+      showReply(request, toReply(request, error), next).catch(fail);
       return;
     }
     // It may be async, whatever its type says; its rejection must not end the process.
@@ -69,11 +58,6 @@ function failOnce(refusal: AuthError, next: Next): Next {
     isDone = true;
     goOn(next, isError(failure) ? failure : refusal);
   };
-}
-
-/** Also accepts an error of another realm, such as a `vm` context. */
-function isError(value: unknown): value is Error {
-  return value instanceof Error || isNativeError(value);
 }
 
 /** In the client's format. */
@@ -151,8 +135,11 @@ function isLoading({ req, query }: AuthRequest): boolean {
 }
 
 export function errorBody(error: AuthError, redirectTo?: string): ErrorBody {
-  const { status, code, message } = error;
-  return { error: { status, code, message }, ...(redirectTo === undefined ? {} : { redirectTo }) };
+  const { status, code, message, fields } = error;
+  return {
+    error: { status, code, message, ...(fields && { fields }) },
+    ...(redirectTo === undefined ? {} : { redirectTo }),
+  };
 }
 
 /**

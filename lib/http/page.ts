@@ -6,6 +6,8 @@ import type { Emblem } from './emblems.ts';
 import { emphasis, fillIn } from './page-text.ts';
 import type { SharedTextKey, Texts } from './page-text.ts';
 import type { Reply } from './reply.ts';
+import { pageView } from './page-view.ts';
+import type { PageFacts } from './page-view.ts';
 import { page } from './reply.ts';
 
 /** Links below every built-in page; root-relative or http(s) URLs. */
@@ -46,6 +48,10 @@ export function otherAccountUrl(request: { signInUrl(returnTo: string): string }
 
 export interface PageParts {
   readonly status: number;
+  /** The page as data. */
+  readonly facts: PageFacts;
+  /** Why it is shown, for the page as data. */
+  readonly failure?: Parameters<typeof pageView>[2];
   readonly heading: Text;
   /** One soft line below the heading. */
   readonly lead?: HtmlValue;
@@ -79,7 +85,8 @@ export interface PageScript {
 
 /** A complete built-in page without inline script and style, under a strict CSP. */
 export function builtInPage(parts: PageParts): Reply {
-  return page(parts.status, document(parts), policyFor(parts));
+  const view = pageView(parts.heading.plain, parts.facts, parts.failure);
+  return page(parts.status, document(parts), policyFor(parts), view);
 }
 
 function document(parts: PageParts): Html {
@@ -194,6 +201,7 @@ export function signOutPage(request: PageRequest, action: string, returnTo: stri
   const { text } = brand;
   return builtInPage({
     status: 200,
+    facts: { kind: 'sign_out', action, values: { returnTo }, links: { stay: returnTo } },
     heading: text.signOutHeading,
     lead: text.signOutText,
     stylesheet: request.stylesheetUrl,
@@ -218,6 +226,7 @@ export function signingOutPage(request: PageRequest, url: string): Reply {
   const { text } = brand;
   const page = builtInPage({
     status: 200,
+    facts: { kind: 'signing_out', links: { continue: url } },
     heading: text.signingOutHeading,
     lead: text.signingOutText,
     leadRole: 'status',

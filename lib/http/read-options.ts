@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { didYouMean } from '../core/nearest.ts';
 import { ConfigurationError } from '../errors.ts';
 import { unreadEnvFile } from './env-file.ts';
+import { isPathPrefix } from './options.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -47,7 +48,9 @@ export function readOptions<Schema extends OptionsSchema>(
   if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input))) {
     throw new ConfigurationError(rules.name, ['options must be an object']);
   }
-  const { given, variables } = complete({ ...input }, rules.env, environment);
+  const { given: named, variables } = complete({ ...input }, rules.env, environment);
+  const { pathPrefix } = named;
+  const given = isPathPrefix(pathPrefix) ? { ...prefixPaths(pathPrefix, rules.paths), ...named } : named;
   const parsed = v.safeParse(rules.schema, given);
   const problems = [
     ...problemsOf(parsed, rules.schema, variables),
@@ -155,4 +158,15 @@ function pathClashes(given: Readonly<Record<string, unknown>>, paths: Readonly<R
     taken.set(value.toLowerCase(), option);
   }
   return problems;
+}
+
+/**
+ * Default paths below a prefix that stands in for their `/auth`: `/auth/login` and `/login` become `/v1/auth/login`. The typed client
+ * does the same (`lib/client/send.ts`).
+ */
+export function prefixPaths(prefix: string, paths: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const moved = Object.entries(paths).map(
+    ([name, path]) => [name, prefix + path.replace(/^\/auth(?=\/)/, '')] as const,
+  );
+  return Object.fromEntries(moved);
 }

@@ -100,7 +100,7 @@ function requestOf(auth: unknown, req: IncomingMessage): AuthRequest {
       'the first argument must be what b2bAuth() or backendAuth() returned',
     ]);
   const request = passedAs(req, definition.adapter, 'storeSession').find((passed) => passed.definition === definition);
-  if (request === undefined) throw notMounted('storeSession', definition.adapter);
+  if (request === undefined) throw notMounted('storeSession', definition.adapter, req);
   return request;
 }
 
@@ -137,7 +137,7 @@ export function requireSameOrigin(req: IncomingMessage, _res?: ServerResponse, n
 function crossSiteRefusal(req: IncomingMessage): Error | undefined {
   try {
     const passed = passedAs(req, undefined, 'requireSameOrigin');
-    if (passed.length === 0) return notMounted('requireSameOrigin', undefined);
+    if (passed.length === 0) return notMounted('requireSameOrigin', undefined, req);
     for (const request of passed) refuseCrossSite(req, () => request.origin, request.definition.trustedOrigins);
     return undefined;
   } catch (error) {

@@ -6,6 +6,7 @@ export const de: Translation = {
   invalid_host: 'Diese Adresse kann hier nicht verwendet werden. Öffnen Sie die App unter ihrer eigenen Adresse.',
   sign_in_failed:
     'Die Anmeldung hat nicht funktioniert. Versuchen Sie es erneut, oder melden Sie sich auf andere Weise an.',
+  form_refused: 'Etwas im Formular stimmt nicht. Prüfen Sie es, und versuchen Sie es erneut.',
   invalid_state: 'Sie hat zu lange gedauert oder in einem anderen Browser begonnen. Bitte versuchen Sie es erneut.',
   code_rejected: 'Dieser Anmeldelink wurde verwendet oder ist abgelaufen. Bitte melden Sie sich erneut an.',
   unknown_provider: 'Diese Art der Anmeldung gibt es hier nicht. Wählen Sie eine andere.',

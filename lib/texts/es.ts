@@ -5,6 +5,7 @@ export const es: Translation = {
   invalid_request: 'Este enlace está incompleto. Vuelve atrás e inténtalo de nuevo.',
   invalid_host: 'Esta dirección no se puede usar aquí. Abre la aplicación en su propia dirección.',
   sign_in_failed: 'El inicio de sesión no ha funcionado. Inténtalo de nuevo o elige otra forma de iniciar sesión.',
+  form_refused: 'Hay algo incorrecto en el formulario. Revísalo e inténtalo de nuevo.',
   invalid_state: 'Ha tardado demasiado o empezó en otro navegador. Inténtalo de nuevo.',
   code_rejected: 'Este enlace de inicio de sesión ya se ha usado o ha caducado. Vuelve a iniciar sesión.',
   unknown_provider: 'Esta forma de iniciar sesión no está disponible aquí. Elige otra.',

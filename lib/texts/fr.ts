@@ -5,6 +5,7 @@ export const fr: Translation = {
   invalid_request: 'Ce lien est incomplet. Revenez en arrière et réessayez.',
   invalid_host: 'Cette adresse ne peut pas être utilisée ici. Ouvrez l’application à sa propre adresse.',
   sign_in_failed: 'La connexion n’a pas fonctionné. Réessayez ou choisissez un autre moyen de connexion.',
+  form_refused: 'Le formulaire contient une erreur. Vérifiez-le, puis réessayez.',
   invalid_state: 'Elle a pris trop de temps ou a commencé dans un autre navigateur. Veuillez réessayer.',
   code_rejected: 'Ce lien de connexion a été utilisé ou a expiré. Veuillez vous reconnecter.',
   unknown_provider: 'Ce moyen de connexion n’est pas disponible ici. Choisissez-en un autre.',

@@ -5,6 +5,7 @@ export const it: Translation = {
   invalid_request: 'Questo link è incompleto. Torna indietro e riprova.',
   invalid_host: 'Questo indirizzo non può essere usato qui. Apri l’app al suo indirizzo.',
   sign_in_failed: 'L’accesso non è riuscito. Riprova o scegli un altro modo per accedere.',
+  form_refused: 'C’è qualcosa che non va nel modulo. Controlla e riprova.',
   invalid_state: 'Ha richiesto troppo tempo o è iniziato in un altro browser. Riprova.',
   code_rejected: 'Questo link di accesso è già stato usato o è scaduto. Accedi di nuovo.',
   unknown_provider: 'Questo modo di accedere non è disponibile qui. Scegline un altro.',

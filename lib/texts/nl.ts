@@ -5,6 +5,7 @@ export const nl: Translation = {
   invalid_request: 'Deze link is niet volledig. Ga terug en probeer het opnieuw.',
   invalid_host: 'Dit adres kan hier niet worden gebruikt. Open de app op het eigen adres.',
   sign_in_failed: 'Inloggen is niet gelukt. Probeer het opnieuw of kies een andere manier om in te loggen.',
+  form_refused: 'Er klopt iets niet in het formulier. Controleer het en probeer het opnieuw.',
   invalid_state: 'Het duurde te lang of begon in een andere browser. Probeer het opnieuw.',
   code_rejected: 'Deze inloglink is al gebruikt of verlopen. Log opnieuw in.',
   unknown_provider: 'Deze manier van inloggen is hier niet beschikbaar. Kies een andere.',

@@ -5,6 +5,7 @@ export const pl: Translation = {
   invalid_request: 'Ten link jest niepełny. Wróć i spróbuj ponownie.',
   invalid_host: 'Tego adresu nie można tutaj użyć. Otwórz aplikację pod jej własnym adresem.',
   sign_in_failed: 'Logowanie się nie powiodło. Spróbuj ponownie lub wybierz inny sposób logowania.',
+  form_refused: 'Coś w formularzu jest nieprawidłowe. Sprawdź go i spróbuj ponownie.',
   invalid_state: 'Trwało zbyt długo lub zaczęło się w innej przeglądarce. Spróbuj ponownie.',
   code_rejected: 'Ten link do logowania został już użyty lub wygasł. Zaloguj się ponownie.',
   unknown_provider: 'Ten sposób logowania nie jest tutaj dostępny. Wybierz inny.',

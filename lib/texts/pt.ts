@@ -5,6 +5,7 @@ export const pt: Translation = {
   invalid_request: 'Este link está incompleto. Volte e tente novamente.',
   invalid_host: 'Este endereço não pode ser usado aqui. Abra o aplicativo no endereço dele.',
   sign_in_failed: 'O login não funcionou. Tente novamente ou escolha outra forma de entrar.',
+  form_refused: 'Há algo incorreto no formulário. Verifique e tente novamente.',
   invalid_state: 'Demorou demais ou começou em outro navegador. Tente novamente.',
   code_rejected: 'Este link de login já foi usado ou expirou. Entre novamente.',
   unknown_provider: 'Esta forma de entrar não está disponível aqui. Escolha outra.',

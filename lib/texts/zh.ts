@@ -5,6 +5,7 @@ export const zh: Translation = {
   invalid_request: '此链接不完整。请返回并重试。',
   invalid_host: '此地址无法在这里使用。请通过应用自己的地址打开。',
   sign_in_failed: '登录未成功。请重试，或选择其他登录方式。',
+  form_refused: '表单中有内容不正确。请检查后重试。',
   invalid_state: '用时过长，或是在其他浏览器中开始的。请重试。',
   code_rejected: '此登录链接已使用或已过期。请重新登录。',
   unknown_provider: '此登录方式在这里不可用。请选择其他方式。',

@@ -14,6 +14,7 @@ import {
   forgotLink,
   formAlert,
   formErrorOf,
+  formValues,
   isClosedFor,
   otherAccount,
   postForm,
@@ -23,9 +24,10 @@ import {
 } from './parts.ts';
 import type { FormError, FormState, PageRequest, Site } from './parts.ts';
 import { ceremonyFallback, ceremonyForm, ceremonyScript } from './passkeys.ts';
-import { providerButtons } from './providers.ts';
+import { providerButtons, providerChoices } from './providers.ts';
 import { openingOf, resendForm } from './resend.ts';
 import type { Resend } from './resend.ts';
+import { addressFacts, signInFacts } from './form-facts.ts';
 import { englishText } from './text.ts';
 import type { PagesTextKey } from './text.ts';
 
@@ -55,6 +57,7 @@ ${field({ name: 'password', type: 'password', label: text.password, autocomplete
 <button>${text.signInButton}</button>
 ${settings.signInMethods.includes('code') && html`<button class="quiet" formaction="${safeHref(request.localPath(settings.codePath))}" formnovalidate>${text.toCodeButton}</button>`}`;
   return showPage(site, request, {
+    facts: signInFacts(site, request, state, canResend),
     heading: signInHeading(site, request),
     lead: error === undefined && text.signInText,
     error: state.error,
@@ -116,6 +119,11 @@ export function signedInPage(
   const { text } = site;
   const lead: HtmlValue = account !== undefined && fillIn(text.signedInAs, { account }, emphasis);
   return showPage(site, request, {
+    facts: {
+      kind: 'signed_in',
+      values: { email: account, returnTo },
+      links: { continue: returnTo, otherAccount: otherAccountUrl(request, returnTo) },
+    },
     heading: text.signedInHeading,
     emblem: 'check',
     lead,
@@ -136,6 +144,14 @@ export function signUpPage(site: Site, request: PageRequest, state: FormState): 
 ${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' })}
 <button>${text.signUpButton}</button>`;
   return showPage(site, request, {
+    facts: {
+      kind: 'sign_up',
+      action: request.localPath(settings.signupPath),
+      fields: ['email', 'password'],
+      values: formValues(state),
+      links: { signIn: request.signInUrl(state.returnTo) },
+      choices: providerChoices(site, request, state),
+    },
     heading: text.signUpHeading,
     error: state.error,
     hasForm: true,
@@ -157,6 +173,7 @@ export function forgotPage(site: Site, request: PageRequest, state: FormState): 
   const error = state.error && formErrorOf(state.error, text);
   const address = emailField(site, { value: state.email, error, hasFocus: true });
   return showPage(site, request, {
+    facts: addressFacts('forgot', request, state, settings.forgotPath),
     heading: text.forgotHeading,
     lead: text.forgotText,
     error: state.error,
@@ -203,6 +220,16 @@ ${current}
 ${field({ name: 'password', type: 'password', label: text.newPassword, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' || !asksCurrent })}
 <button>${text.passwordButton}</button>`;
   return showPage(site, request, {
+    facts: {
+      kind: 'password',
+      action: request.localPath(settings.passwordPath),
+      fields: [...(asksCurrent ? ['currentPassword'] : []), 'password'],
+      values: formValues(state),
+      links: {
+        forgot: asksCurrent && withReturnTo(request.localPath(settings.forgotPath), state),
+        signIn: mayBeSaved && otherAccountUrl(request, state.returnTo),
+      },
+    },
     heading: text.passwordHeading,
     lead: email !== '' && fillIn(text.passwordFor, { email }, emphasis),
     error: state.error,
@@ -227,6 +254,10 @@ export function codePage(site: Site, request: PageRequest, state: CodeState): Re
   const error = codeErrorOf(site, state);
   const isAddress = state.step === 'address';
   return showPage(site, request, {
+    facts: {
+      ...addressFacts(isAddress ? 'code_request' : 'code', request, state, site.settings.codePath),
+      ...(!isAddress && { fields: ['code'] }),
+    },
     heading: isAddress ? text.codeHeading : text.codeSentHeading,
     ...(isAddress ? {} : { emblem: 'envelope', leadRole: 'status' }),
     lead: isAddress ? text.codeText : fillIn(text.emailCodeSentText, { email: state.email ?? '' }, emphasis),
@@ -285,6 +316,7 @@ export function ssoPage(site: Site, request: PageRequest, state: FormState): Rep
   const error = state.error?.code === 'sso_unavailable' && shown ? { ...shown, field: 'email' as const } : shown;
   const address = emailField(site, { value: state.email, hint: text.ssoHint, error, hasFocus: true });
   return showPage(site, request, {
+    facts: addressFacts('sso', request, state, settings.ssoPath),
     heading: text.ssoHeading,
     lead: text.ssoText,
     error: state.error,

@@ -11,6 +11,7 @@ import {
   codeFields,
   formAlert,
   formErrorOf,
+  formValues,
   isClosedFor,
   otherAccount,
   postForm,
@@ -42,6 +43,17 @@ export function verifyPage(site: Site, request: PageRequest, state: VerifyState)
   const { text } = site;
   const error = codeErrorOf(site, state);
   return showPage(site, request, {
+    facts: {
+      kind: 'verify',
+      action: request.localPath(site.settings.verifyPath),
+      fields: state.factor === undefined ? [] : ['code'],
+      values: { ...formValues(state), factorId: state.factor?.id, factorType: state.factor?.type },
+      links: { signOut: request.localPath(site.settings.logoutPath) },
+      choices: state.factors.map((factor) => ({
+        name: factorName(site, factor).plain,
+        href: withQuery(request.localPath(site.settings.verifyPath), { factorId: factor.id, ...returnToOf(state) }),
+      })),
+    },
     heading: text.verifyHeading,
     lead: leadOf(site, state),
     ...(state.isSent ? { leadRole: 'status' as const } : {}),
@@ -179,6 +191,11 @@ export function unavailablePage(
   // Each name has its own text direction.
   const markup = list.map(({ type, value }) => (type === 'element' ? emphasis(value) : value));
   return showPage(site, request, {
+    facts: {
+      kind: 'factor_unavailable',
+      values: formValues(state),
+      links: { help: links.help, home: request.home, signOut: request.localPath(site.settings.logoutPath) },
+    },
     heading: text.factorUnavailableHeading,
     emblem: 'lock',
     lead: fillIn(text.factorUnavailableText, { factors }, () => html`${markup}`),
@@ -195,6 +212,7 @@ ${!state.isPending && html`<p class="actions"><a href="${safeHref(request.home)}
 export function rejectedPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { text } = site;
   return showPage(site, request, {
+    facts: { kind: 'factor_rejected', values: formValues(state), links: { signIn: request.signInUrl(state.returnTo) } },
     heading: text.factorRejectedHeading,
     emblem: 'warning',
     lead: text.factorRejectedText,
@@ -216,6 +234,12 @@ export function removePage(
   const action = request.localPath(settings.enrollPath);
   const hidden = { remove: factor.id, sure: 'yes', ...returnToOf(state) };
   return showPage(site, request, {
+    facts: {
+      kind: 'remove_factor',
+      action,
+      values: { returnTo: state.returnTo, remove: factor.id, sure: 'yes', name: factorName(site, factor).plain },
+      links: { cancel: withReturnTo(action, state) },
+    },
     heading: fillIn(text.removeHeading, { factor: factorName(site, factor).plain }, (name) => html`<bdi>${name}</bdi>`),
     lead: isLast ? text.removeLastText : text.removeText,
     hasForm: true,
@@ -255,6 +279,16 @@ export function factorsPage(
     return html`<li class="row"><span class="name">${name}</span> ${link}</li>\n`;
   };
   return showPage(site, request, {
+    facts: {
+      kind: 'factors',
+      action,
+      values: formValues(state),
+      links: { done: returnTo },
+      choices: factors.map((factor) => ({
+        name: factorName(site, factor).plain,
+        href: withQuery(action, { remove: factor.id, ...returnToOf(state) }),
+      })),
+    },
     heading: text.factorsHeading,
     lead: factorsLead(site, factors.length === 0),
     error: state.error,

@@ -8,6 +8,7 @@ import {
   forgotLink,
   formAlert,
   formErrorOf,
+  formValues,
   postForm,
   returnToOf,
   showPage,
@@ -31,6 +32,13 @@ export function confirmPage(site: Site, request: PageRequest, state: ConfirmStat
   const { heading, words, label } = purposeOf(type, site.text);
   const hidden = { token_hash: tokenHash, type, ...returnToOf(state) };
   return showPage(site, request, {
+    // The link's token is in the request, and in nothing that is easily logged.
+    facts: {
+      kind: 'confirm',
+      action: request.localPath(site.settings.confirmPath),
+      values: { ...formValues(state), type },
+      links: { signIn: request.signInUrl(state.returnTo) },
+    },
     heading,
     lead: words,
     error,
@@ -83,6 +91,12 @@ export function mailPage(
       ? ({ heading: text[wordsOf[kind].heading], emblem: 'envelope', lead: mailWords(site, notice) } as const)
       : ({ heading: text.waitHeading, emblem: 'clock', lead: text.codeEmailsLimited } as const);
   return showPage(site, request, {
+    facts: {
+      kind,
+      action,
+      values: formValues(notice),
+      links: { signIn: request.signInUrl(notice.returnTo) },
+    },
     ...shown,
     leadRole: 'status',
     error,
@@ -109,6 +123,14 @@ export function mailWords({ text }: Pick<Site, 'text'>, { kind, email }: Pick<Ma
 export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: string): Reply {
   const { text } = site;
   return showPage(site, request, {
+    facts: {
+      kind: 'please_sign_in',
+      values: { returnTo },
+      links: {
+        signIn: request.signInUrl(returnTo),
+        forgot: site.settings.signInMethods.includes('password') && forgotUrl(site, request, { returnTo }),
+      },
+    },
     heading: text.pleaseSignInHeading,
     emblem: 'clock',
     hasForm: false,
@@ -124,6 +146,11 @@ export function linkExpiredPage(site: Site, request: PageRequest, state: FormSta
   const { settings, text } = site;
   const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
   return showPage(site, request, {
+    facts: {
+      kind: 'link_expired',
+      values: formValues(state),
+      links: { forgot: forgotHref, signIn: request.signInUrl(state.returnTo) },
+    },
     heading: text.linkExpiredHeading,
     emblem: 'clock',
     error: state.error,
@@ -139,6 +166,7 @@ export function linkExpiredPage(site: Site, request: PageRequest, state: FormSta
 export function otherLinkPage(site: Site, request: PageRequest, returnTo: string): Reply {
   const { text } = site;
   return showPage(site, request, {
+    facts: { kind: 'address_change', values: { returnTo }, links: { continue: returnTo } },
     heading: text.otherLinkHeading,
     emblem: 'envelope',
     hasForm: false,
@@ -146,6 +174,10 @@ export function otherLinkPage(site: Site, request: PageRequest, returnTo: string
     leadRole: 'status',
     content: actionLink(returnTo, text.continueButton),
   });
+}
+
+function forgotUrl({ settings }: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): string {
+  return withReturnTo(request.localPath(settings.forgotPath), state);
 }
 
 function actionLink(href: string, label: Text): Html {

@@ -5,7 +5,8 @@ import { errorTable } from '../../error-table.ts';
 import type { AuthError, AuthErrorCode } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { builtInPage } from '../../http/page.ts';
-import type { Brand, PageScript } from '../../http/page.ts';
+import type { Brand, PageParts, PageScript } from '../../http/page.ts';
+import type { PageFacts } from '../../http/page-view.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../form-fields.ts';
 import { tooManyCodes } from '../throttle.ts';
@@ -49,6 +50,8 @@ export function showPage(
   { text }: Pick<Site, 'text'>,
   request: PageRequest,
   page: {
+    /** The page as data. */
+    readonly facts: PageFacts;
     readonly heading: Text;
     /** One soft line below the heading. */
     readonly lead?: HtmlValue;
@@ -73,6 +76,7 @@ export function showPage(
   const reply = builtInPage({
     ...parts,
     status: error?.status ?? 200,
+    ...(error && { failure: failureOf(error, text) }),
     // Screen readers announce the title first.
     ...(error && { errorTitle: text.errorTitle }),
     stylesheet: request.stylesheetUrl,
@@ -83,12 +87,28 @@ export function showPage(
   return { ...reply, headers: { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) } };
 }
 
+/** The error as data, with its message at the field that it concerns. */
+function failureOf(error: AuthError, text: PagesText): NonNullable<PageParts['failure']> {
+  const { field, message, at } = formErrorOf(error, text);
+  const fields = { ...at, ...(field === 'form' ? {} : { [field]: message.plain }) };
+  return { code: error.code, message: message.plain, fields };
+}
+
 /** The fields for links and forms; `/` is the default, so it is left out of URLs. */
 export function returnToOf({ returnTo, isOtherAccount }: Pick<FormState, 'returnTo' | 'isOtherAccount'>): {
   readonly returnTo?: string;
   readonly prompt?: 'login';
 } {
   return { ...(returnTo === '/' ? {} : { returnTo }), ...(isOtherAccount === true ? { prompt: 'login' } : {}) };
+}
+
+/** What a page shows again, and its form sends back. */
+export function formValues({
+  email,
+  returnTo,
+  isOtherAccount,
+}: FormState): Readonly<Record<string, string | undefined>> {
+  return { email, returnTo, prompt: isOtherAccount === true ? 'login' : undefined };
 }
 
 /** A link to another of our pages, with `returnTo`. */
@@ -120,6 +140,8 @@ export interface FormError {
   /** Safe to show to anyone. */
   readonly message: Text;
   readonly field: FieldName;
+  /** Messages of single fields, by their names. */
+  readonly at?: Readonly<Record<string, string>> | undefined;
   /** Seconds until a retry makes sense; shown in the page's language. */
   readonly retryAfter?: number | undefined;
   /** `next` where the visitor only has something to do or to wait for. Default: an error. */
@@ -151,7 +173,8 @@ export function formErrorOf(error: AuthError, text: PagesText): FormError {
   const { code, retryAfter } = error;
   const isGeneral = error.message === errorTable[code].message;
   const message = isGeneral ? text[code] : textOf(error.message);
-  return { message, field: fieldOf[code] ?? 'form', retryAfter, ...(nextSteps.has(code) && { tone: 'next' as const }) };
+  const tone = nextSteps.has(code) && { tone: 'next' as const };
+  return { message, field: fieldOf[code] ?? 'form', at: error.fields, retryAfter, ...tone };
 }
 
 interface FieldParts {
@@ -180,7 +203,8 @@ const codeLength = { six: '7', digits: '14' } as const;
 export function field(parts: FieldParts): Html {
   const { name, type, label, aside, hint, error, isClosed = false } = parts;
   const { inputmode, maxlength, ...look } = typingOf(parts);
-  const isInvalid = error?.field === name;
+  const message = error?.field === name ? error.message : messageAt(error, name);
+  const isInvalid = message !== undefined;
   const hasHint = hint !== undefined && hint.plain !== '';
   const describedBy = [
     error?.field === 'form' && 'form-error',
@@ -208,7 +232,7 @@ export function field(parts: FieldParts): Html {
 <label for="${name}">${label}</label>
 <input${input}>
 ${aside !== undefined && html`<p class="aside">${aside}</p>`}
-${isInvalid && html`<p class="field-message" id="${name}-error">${error.message}</p>`}
+${isInvalid && html`<p class="field-message" id="${name}-error">${message}</p>`}
 ${hasHint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </div>`;
 }
@@ -283,17 +307,26 @@ export function formAlert(
 ): HtmlValue {
   if (error?.field !== 'form') return undefined;
   const { lang } = request.definition.brand;
+  // The built-in pages have no fields of these names.
+  const others = Object.entries(error.at ?? {}).filter(([name]) => !shownFields.has(name));
   const wait = error.retryAfter !== undefined && fillIn(text.retryIn, { time: duration(error.retryAfter, lang) });
   const { tone = 'bad' } = error;
   return html`<div class="message ${tone}">
-<p id="form-error" role="${tone === 'bad' ? 'alert' : 'status'}">${error.message}${wait && html` ${wait}`}</p>
+<p id="form-error" role="${tone === 'bad' ? 'alert' : 'status'}">${error.message}${others.map(([, message]) => html`<br>${message}`)}${wait && html` ${wait}`}</p>
 ${extra}
 </div>`;
+}
+
+const shownFields: ReadonlySet<string> = new Set(['email', 'password']);
+
+function messageAt(error: FormError | undefined, name: string): string | undefined {
+  return error?.at !== undefined && Object.hasOwn(error.at, name) ? error.at[name] : undefined;
 }
 
 /** The initial focus: the field with the error, else the first empty field. */
 export function focusOf(email: string | undefined, error: FormError | undefined): FieldName {
   if (error !== undefined && error.field !== 'form') return error.field;
+  if (messageAt(error, 'email') !== undefined) return 'email';
   return email === undefined || email === '' ? 'email' : 'password';
 }
 

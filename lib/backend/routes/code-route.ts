@@ -36,7 +36,7 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
   const { settings, attempts } = backend;
   const { email, returnTo, fields } = form;
   const options = {
-    shouldCreateUser: settings.signUp,
+    shouldCreateUser: settings.signUp !== false,
     emailRedirectTo: redirectUrl(request, settings),
     ...readCaptcha(fields),
   };
@@ -46,7 +46,7 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
     sendsMail: true,
     telling,
     // GoTrue then refuses every address, known or not.
-    plain: settings.signUp ? ['otp_disabled'] : [],
+    plain: settings.signUp !== false ? ['otp_disabled'] : [],
     ask: async ({ auth, unwrap }: SupabaseCall) => {
       unwrap(await auth.signInWithOtp({ email, options }));
       return null;
