@@ -41,8 +41,9 @@ export function documentation(): readonly PageGroup[] {
     .slice(1)
     .map((section) => ({ heading: section.split('\n')[0] ?? '', text: section }));
   const groups = sections.map(({ heading, text }) => ({ heading, pages: take('docs/README.md', text) }));
+  const moving = { heading: 'Moving here', pages: take('docs/moving.md', read('docs/moving.md')) };
   const recipes = { heading: 'Recipes', pages: take('docs/recipes/README.md', read('docs/recipes/README.md')) };
-  return [...groups, recipes].filter(({ pages }) => pages.length > 0);
+  return [...groups, moving, recipes].filter(({ pages }) => pages.length > 0);
 }
 
 /** @param task what a table says that the page is for */

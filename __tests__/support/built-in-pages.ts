@@ -12,8 +12,8 @@ import {
   signedInPage,
   signInPage,
   signUpPage,
-  ssoPage,
 } from '../../lib/backend/pages/credentials.ts';
+import { ssoPage } from '../../lib/backend/pages/sso.ts';
 import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/pages/consent.ts';
 import { enrollPage } from '../../lib/backend/pages/enroll.ts';
 import { factorsPage, rejectedPage, removePage, unavailablePage, verifyPage } from '../../lib/backend/pages/factors.ts';

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { isPlainUrl } from '../core/url.ts';
 import type { Request } from 'express';
 import type { IncomingMessage } from 'node:http';
 import {
@@ -309,10 +310,6 @@ export const backendSchema = v.strictObject({ ...sharedEntries, ...ownEntries, .
 function isThrottleClient(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return ['eval', 'del', 'multi'].every((method) => typeof Reflect.get(value, method) === 'function');
-}
-
-function isPlainUrl({ username, password, search, hash }: URL): boolean {
-  return username + password + search + hash === '';
 }
 
 /** The project of a dashboard address, the address that people see in the browser and paste. */

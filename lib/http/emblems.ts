@@ -33,4 +33,4 @@ export function emblemOf(emblem: Emblem): Html {
 }
 
 /** At the end of a row that leads on; the stylesheet turns it in languages that are written from right to left. */
-export const chevron = html`<svg class="on" viewBox="0 0 24 24" aria-hidden="true"><path d="m9 5 7 7-7 7"/></svg>`;
+export const chevron: Html = html`<svg class="on" viewBox="0 0 24 24" aria-hidden="true"><path d="m9 5 7 7-7 7"/></svg>`;

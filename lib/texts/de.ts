@@ -6,7 +6,6 @@ export const de: Translation = {
   invalid_host: 'Diese Adresse kann hier nicht verwendet werden. Öffnen Sie die App unter ihrer eigenen Adresse.',
   sign_in_failed:
     'Die Anmeldung hat nicht funktioniert. Versuchen Sie es erneut, oder melden Sie sich auf andere Weise an.',
-  form_refused: 'Etwas im Formular stimmt nicht. Prüfen Sie es, und versuchen Sie es erneut.',
   invalid_state: 'Sie hat zu lange gedauert oder in einem anderen Browser begonnen. Bitte versuchen Sie es erneut.',
   code_rejected: 'Dieser Anmeldelink wurde verwendet oder ist abgelaufen. Bitte melden Sie sich erneut an.',
   unknown_provider: 'Diese Art der Anmeldung gibt es hier nicht. Wählen Sie eine andere.',
@@ -57,6 +56,7 @@ export const de: Translation = {
   payload_too_large: 'Die Anfrage ist größer als 16 KB. Senden Sie nur die Felder des Formulars.',
   unsupported_media_type: 'Senden Sie application/json oder application/x-www-form-urlencoded.',
   current_password_wrong: 'Das aktuelle Passwort ist falsch.',
+  form_refused: 'Etwas im Formular stimmt nicht. Prüfen Sie es, und versuchen Sie es erneut.',
   same_password: 'Das ist bereits Ihr Passwort. Wählen Sie ein anderes.',
   weak_password: 'Dieses Passwort ist zu schwach. Verwenden Sie ein längeres.',
   code_wrong: 'Dieser Code ist falsch oder abgelaufen. Bitte versuchen Sie es erneut.',

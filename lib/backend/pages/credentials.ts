@@ -5,12 +5,9 @@ import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../form-fields.ts';
 import { mailedBefore } from '../throttle.ts';
+import { codeFields, emailField, field, focusOf } from './field.ts';
 import {
   backToSignIn,
-  codeFields,
-  emailField,
-  field,
-  focusOf,
   forgotLink,
   formAlert,
   formErrorOf,
@@ -186,7 +183,7 @@ ${backToSignIn(site, request, state)}`,
 }
 
 /** Asks only for an address. */
-function addressForm(action: string, state: FormState, address: Html, button: Text): Html {
+export function addressForm(action: string, state: FormState, address: Html, button: Text): Html {
   return postForm(action, returnToOf(state), html`${address}\n<button>${button}</button>`);
 }
 
@@ -306,26 +303,4 @@ function codeErrorOf({ text }: Site, { error }: CodeState): FormError | undefine
   // Until when stands in place of the button.
   if (error.reason === mailedBefore) return { message: text.codeEmailsLimited, field: 'form', tone: 'next' };
   return isClosedFor({ error }) ? { ...shown, message: text.codesLimited } : shown;
-}
-
-/** Asks for the address whose domain names the organization. */
-export function ssoPage(site: Site, request: PageRequest, state: FormState): Reply {
-  const { text, settings } = site;
-  const shown = state.error && formErrorOf(state.error, text);
-  // On other pages this error comes from `onSignIn`, and there is no email field to show it at.
-  const error = state.error?.code === 'sso_unavailable' && shown ? { ...shown, field: 'email' as const } : shown;
-  const address = emailField(site, { value: state.email, hint: text.ssoHint, error, hasFocus: true });
-  return showPage(site, request, {
-    facts: addressFacts('sso', request, state, settings.ssoPath),
-    heading: text.ssoHeading,
-    lead: text.ssoText,
-    error: state.error,
-    hasForm: true,
-    isStep: true,
-    // The response redirects to the identity provider, which only the project knows. A project without https is a stand-in.
-    formLeadsTo: settings.url.startsWith('https:') ? 'https:' : 'https: http:',
-    content: html`${formAlert(site, request, error)}
-${addressForm(request.localPath(settings.ssoPath), state, address, text.ssoButton)}
-${backToSignIn(site, request, state)}`,
-  });
 }

@@ -3,7 +3,8 @@ import type { Html } from '../../core/html.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { Enrollment } from '../factors.ts';
 import { codeErrorOf } from './factors.ts';
-import { codeFields, formAlert, formValues, isClosedFor, postForm, returnToOf, showPage } from './parts.ts';
+import { codeFields } from './field.ts';
+import { formAlert, formValues, isClosedFor, postForm, returnToOf, showPage } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
 
 /** Three steps: an app, the QR code or the same secret as text, and the first code. */

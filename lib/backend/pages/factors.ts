@@ -7,8 +7,8 @@ import type { Reply } from '../../http/reply.ts';
 import { hasKeys, keyType } from '../factors.ts';
 import type { Factor } from '../factors.ts';
 import { ceremonyFallback, ceremonyForm, ceremonyScript } from './passkeys.ts';
+import { codeFields } from './field.ts';
 import {
-  codeFields,
   formAlert,
   formErrorOf,
   formValues,

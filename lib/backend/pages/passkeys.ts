@@ -6,7 +6,8 @@ import { fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import { scriptQuery } from '../passkey-script-route.ts';
 import type { Passkey } from '../passkeys.ts';
-import { field, formAlert, formErrorOf, formValues, postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
+import { field } from './field.ts';
+import { formAlert, formErrorOf, formValues, postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
 
 /** A form that the page's script shows and fills in. */
