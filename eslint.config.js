@@ -2,7 +2,17 @@ import prettier from 'eslint-config-prettier';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/**', 'coverage/**', 'reports/**', 'docs/api/**', '**/node_modules/**', '.stryker-tmp/**'] },
+  {
+    ignores: [
+      'dist/**',
+      'coverage/**',
+      'reports/**',
+      'docs/api/**',
+      '**/node_modules/**',
+      '.stryker-tmp/**',
+      'tools/site/**',
+    ],
+  },
   {
     files: ['**/*.ts'],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],

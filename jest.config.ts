@@ -14,14 +14,16 @@ const config = {
   // A number, because jest takes every percentage over 100 for a number of workers.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
   testMatch: ['<rootDir>/__tests__/**/*.test.ts'],
-  // These need Chromium, nginx, Redis, PostgreSQL, the MCP SDKs, a packed tarball, real time or servers that others wrote; `.ci/run` runs
-  // them.
+  // These need Chromium, nginx, Redis, PostgreSQL, the MCP SDKs, other frameworks, a packed tarball, real time or servers that
+  // others wrote; `.ci/run` runs them.
   testPathIgnorePatterns: [
     '/node_modules/',
     '/__tests__/browser/',
+    '/__tests__/frameworks/',
     '/__tests__/gateway/',
     '/__tests__/mcp/',
     '/__tests__/scale/',
+    '/__tests__/site/',
     '/__tests__/package/',
     '/__tests__/postgres/',
     '/__tests__/real/',
@@ -32,6 +34,7 @@ const config = {
     ...(peer === undefined ? {} : { [peerNames]: peer }),
     ...(sdks === undefined ? {} : { '^(@supabase/(?:ssr|supabase-js)|@workos-inc/node)$': `${sdks}/$1` }),
     '^express-auth-adapters$': '<rootDir>/lib/index.ts',
+    '^express-auth-adapters/texts/(.*)$': '<rootDir>/lib/texts/$1.ts',
     '^express-auth-adapters/(.*)$': '<rootDir>/lib/$1/index.ts',
   },
   // `.ci/run` counts over several runs.

@@ -16,6 +16,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
       'express',
       'negotiator',
       'node:crypto',
+      'node:fs',
       'node:http',
       'node:net',
       'node:stream',
@@ -41,12 +42,12 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
     redis: ['iron-session', 'node:crypto', 'node:timers/promises', 'valibot'],
     client: [],
   },
-  { testing: ['jose', 'node:crypto'], passport: ['node:http'], doctor: ['node:fs', 'node:util'] },
+  { testing: ['jose', 'node:crypto'], passport: ['node:http'], doctor: ['node:fs', 'node:util'], texts: [] },
   { 'index.ts': [] },
 ];
 
 /** The size limits of lib/. A limit may fall, and rises only in a commit that explains why. */
-const limits = { files: 194, lines: 27_700, longestFile: 320, longFunctions: 2, complexity: 15 };
+const limits = { files: 213, lines: 29_400, longestFile: 320, longFunctions: 2, complexity: 15 };
 
 const files = globSync('lib/**/*.ts').map((path) => read(path.replaceAll('\\', '/').slice('lib/'.length)));
 
@@ -181,6 +182,16 @@ describe('the floors of lib/', () => {
     expect(listed.filter((entry) => !imported.includes(entry))).toEqual([]);
   });
 
+  it('load a translation only where an application imports it', () => {
+    const users = files.filter(({ path, imports }) =>
+      imports.some((to) => to !== undefined && isRelative(to) && partOf(targetOf(path, to)) === 'texts'),
+    );
+    expect(users.map(({ path }) => path)).toEqual([]);
+    const translations = files.filter(({ path }) => partOf(path) === 'texts');
+    expect(translations.flatMap(({ runtimeImports }) => runtimeImports)).toEqual([]);
+    expect(translations.length).toBeGreaterThan(9);
+  });
+
   it('give the typed client types and nothing else', () => {
     const fromOutside = files
       .filter(({ path }) => partOf(path) === 'client')
@@ -237,13 +248,16 @@ describe('the rules see', () => {
 describe('the size of lib/', () => {
   const functions = files.flatMap(({ path, functions }) => functions.map((one) => ({ ...one, path })));
 
+  // A translation is a list of texts: it grows with the pages, and with each language.
+  const code = files.filter(({ path }) => partOf(path) !== 'texts');
+
   it('stays within the number of files and lines', () => {
-    expect(files.length).toBeLessThanOrEqual(limits.files);
-    expect(files.reduce((sum, { lines }) => sum + lines, 0)).toBeLessThanOrEqual(limits.lines);
+    expect(code.length).toBeLessThanOrEqual(limits.files);
+    expect(code.reduce((sum, { lines }) => sum + lines, 0)).toBeLessThanOrEqual(limits.lines);
   });
 
   it('have no longer file', () => {
-    expect(files.filter(({ lines }) => lines > limits.longestFile).map(({ path }) => path)).toEqual([]);
+    expect(code.filter(({ lines }) => lines > limits.longestFile).map(({ path }) => path)).toEqual([]);
   });
 
   it('has no more functions over 60 lines', () => {

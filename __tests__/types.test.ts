@@ -2,6 +2,7 @@ import type { Request, Response, NextFunction } from 'express';
 import type express from 'express';
 import http from 'node:http';
 import { b2bAuth, backendAuth, currentSession, getSession, requireSession } from 'express-auth-adapters';
+import { de } from 'express-auth-adapters/texts/de';
 import type {
   AuthErrorCode,
   B2bClaims,
@@ -11,6 +12,7 @@ import type {
   RequireSessionOptions,
   Session,
   AuthError,
+  Translation,
 } from 'express-auth-adapters';
 
 declare module 'express-auth-adapters' {
@@ -31,6 +33,14 @@ const sameTypes: [
   Same<Session['credential'], 'cookie' | 'bearer'>,
   Same<Parameters<OnError>, [AuthError, Request, Response, NextFunction]>,
 ] = [true, true, true, true, true, true];
+
+/** Every text of the pages, and nothing else: a translation that lacks one does not compile. */
+const translated: Translation = de;
+export function incomplete(others: Omit<Translation, 'signInButton'>): Translation {
+  // @ts-expect-error `signInButton` is missing
+  return others;
+}
+export const overridden: Translation = { ...translated, signInButton: 'Los geht’s' };
 
 /** Never called: these lines only have to compile, and the marked ones have to fail. */
 export function compiled(app: express.Express): unknown {

@@ -1,7 +1,6 @@
-import cookieParser from 'cookie-parser';
 import express from 'express';
 import type { ErrorRequestHandler, Express, Router } from 'express';
-import { AuthError, b2bAuth, getSession } from 'express-auth-adapters/b2b';
+import { AuthError, b2bAuth, forwardAuth, getSession } from 'express-auth-adapters/b2b';
 import type { AdapterName, OnEvent, SessionOf } from 'express-auth-adapters/b2b';
 import { backendAuth, protectResource } from 'express-auth-adapters/backend';
 import type { SqlPool } from 'express-auth-adapters/backend';
@@ -10,13 +9,13 @@ import { createEventLog } from './event-log.ts';
 import { createLab } from './lab.ts';
 import { mcpServer } from './mcp.ts';
 import { clientPage } from './pages/client.ts';
-import { cookiesPage } from './pages/cookies.ts';
 import { homePage } from './pages/home.ts';
 import type { Side } from './pages/home.ts';
 import { problemPage } from './pages/problem.ts';
 import type { Providers } from './providers.ts';
 import { requestTrail } from './request-trail.ts';
 import { companyRoutes } from './routes/company.ts';
+import { cookieRoutes } from './routes/cookies.ts';
 import { eventRoutes } from './routes/events.ts';
 import { labRoutes } from './routes/lab.ts';
 import { personalRoutes } from './routes/personal.ts';
@@ -62,6 +61,8 @@ export function createApp({ providers, clientModules, notes }: AppParts): {
   });
   app.use(b2b);
   app.use(backend);
+  // The gateway asks here who is signed in.
+  app.use('/auth/forward', forwardAuth(b2b));
 
   // Agents reach two tools as the person who allowed them: an MCP server behind the same sign-in.
   app.use(protectResource(backend, { path: '/mcp', clients: 'any', audience: 'authenticated' }));
@@ -80,11 +81,7 @@ export function createApp({ providers, clientModules, notes }: AppParts): {
   app.use(companyRoutes(b2b, (userId) => providers.workos?.users.get(userId)?.organizations ?? [], log));
   app.use(personalRoutes(backend, providers.supabase, log, notes));
 
-  app.get('/cookies', cookieParser(), (req, res) => {
-    const cookies = Object.entries(req.cookies as Readonly<Record<string, unknown>>);
-    const present = cookies.map(([name, value]) => ({ name, bytes: Buffer.byteLength(`${name}=${String(value)}`) }));
-    res.set('Cache-Control', 'private, no-store').send(cookiesPage(present));
-  });
+  app.use(cookieRoutes());
   app.get('/client', (_req, res) => res.send(clientPage(providers.supabase?.demo)));
   app.use(eventRoutes(log));
 

@@ -1,6 +1,8 @@
 import { createApp } from './app.ts';
+import { startGateway } from './gateway.ts';
 import { listenOnLocalhost } from './listen.ts';
 import { liveSockets } from './live.ts';
+import { neighbor } from './neighbor.ts';
 import { openNotes } from './notes.ts';
 import { startProviders } from './providers.ts';
 import type { Providers } from './providers.ts';
@@ -30,12 +32,14 @@ export async function startExample({ settings, clientModules }: StartOptions): P
   const { databaseUrl } = settings;
   const notes = databaseUrl === undefined ? undefined : await openNotes(databaseUrl);
   const { app, b2b } = createApp({ providers, clientModules, notes });
-  listener.serve(app, liveSockets(b2b));
+  const gateway = await startGateway(app, neighbor);
+  listener.serve(gateway.handler, liveSockets(b2b));
   return {
     origin: `http://localhost:${listener.port}`,
     providers,
     close: async () => {
       await listener.close();
+      await gateway.close();
       await providers.close();
       await notes?.end();
     },

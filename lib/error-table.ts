@@ -217,6 +217,11 @@ export const errorTable = {
     message: 'The current password isn’t correct.',
     when: 'A new password is to be set by someone who is signed in, and the current one is wrong or missing.',
   },
+  form_refused: {
+    status: 422,
+    message: 'Something in the form isn’t right. Check it and try again.',
+    when: 'The option `signUp.check` refuses fields of a sign-up, which `error.fields` names, or `signUp.data` returns more than 4 KB.',
+  },
   same_password: {
     status: 422,
     message: 'This is your current password. Choose a different one.',

@@ -12,6 +12,8 @@ export interface AuthErrorOptions {
   readonly allow?: readonly string[];
   /** The `WWW-Authenticate` value of a 401 (RFC 9110 §11.6.1). */
   readonly challenge?: string;
+  /** What is wrong with single fields of a form, by their names; safe to show to anyone. */
+  readonly fields?: Readonly<Record<string, string>>;
   /** For operators: our own reason or the provider's error code, never its message. Events include it, responses do not. */
   readonly reason?: string | undefined;
 }
@@ -37,6 +39,8 @@ export class AuthError extends Error {
   readonly allow: readonly string[] | undefined;
   /** The `WWW-Authenticate` value of a 401. */
   readonly challenge: string | undefined;
+  /** What is wrong with single fields of a form, by their names. */
+  readonly fields: Readonly<Record<string, string>> | undefined;
   /** For operators; no response contains it. */
   readonly reason: string | undefined;
 
@@ -49,6 +53,7 @@ export class AuthError extends Error {
     this.retryAfter = seconds(options.retryAfter);
     this.allow = options.allow;
     this.challenge = options.challenge;
+    this.fields = options.fields;
     this.reason = options.reason;
     this.headers = headersOf(this);
   }

@@ -1,13 +1,24 @@
 export { b2bAuth } from './b2b/index.ts';
-export type { B2bAuthOptions, B2bSignIn, OnB2bSignIn, SignInHookResult } from './b2b/index.ts';
+export type {
+  B2bAuthOptions,
+  B2bSignIn,
+  B2bSignOut,
+  OnB2bSignIn,
+  OnB2bSignOut,
+  SignInHookResult,
+} from './b2b/index.ts';
 export { backendAuth, getSupabaseClient, sqlSession, withUser } from './backend/index.ts';
 export type {
   BackendAuthOptions,
   BackendCookieOptions,
   BackendPagesOptions,
   BackendSignIn,
+  BackendSignOut,
   OAuthProviderOptions,
   OnBackendSignIn,
+  OnBackendSignOut,
+  PagesTextKey,
+  SignUpOptions,
   SqlClient,
   SqlPool,
   SqlResult,
@@ -17,5 +28,6 @@ export type {
   SqlTransaction,
   ThrottleOptions,
   ThrottleRedisClient,
+  Translation,
 } from './backend/index.ts';
 export * from './http/index.ts';

@@ -206,7 +206,13 @@ export interface EmailConfirmationBody extends MailSentBody {
 
 /** Every error in JSON; `redirectTo` names the sign-in route where signing in would help. */
 export interface ErrorBody {
-  readonly error: { readonly status: number; readonly code: string; readonly message: string };
+  readonly error: {
+    readonly status: number;
+    readonly code: string;
+    readonly message: string;
+    /** What is wrong with single fields of a form, by their names. */
+    readonly fields?: Readonly<Record<string, string>>;
+  };
   readonly redirectTo?: string;
 }
 
@@ -258,6 +264,8 @@ export type AuthEvent = EventBase &
     | { readonly type: 'coordinator_unavailable'; readonly operation: string }
     /** All of the shared coordinator is in reach again. */
     | { readonly type: 'coordinator_recovered' }
+    /** A hook of the application threw, or did not answer in time; the sign-out went on. */
+    | { readonly type: 'hook_failed'; readonly hook: 'onSignOut'; readonly code: string; readonly reason?: string }
     | { readonly type: 'throttled'; readonly scope: 'account' | 'network' | 'code' }
     | { readonly type: 'configuration_warning'; readonly message: string }
   );

@@ -96,6 +96,14 @@ const events: EventRows = {
     when: 'All of the shared coordinator is in reach again. Comes with the first call that succeeds.',
     fields: {},
   },
+  hook_failed: {
+    when: 'A hook of the application threw, or did not answer within `timeoutMs`. The sign-out went on.',
+    fields: {
+      hook: '`onSignOut`',
+      code: '`internal_error`, or that of an `AuthError`',
+      reason: 'where the error has one',
+    },
+  },
   throttled: {
     when: 'Too many failed attempts or unverifiable tokens: the backend was not asked.',
     fields: { scope: '`account`, `network` or `code`' },

@@ -11,8 +11,9 @@ import { html, render } from '../lib/core/html.ts';
 import type { Html } from '../lib/core/html.ts';
 import { passkeyScript } from '../lib/backend/passkey-script.ts';
 import { stylesheetFor } from '../lib/http/stylesheet.ts';
+import { ar } from '../lib/texts/ar.ts';
+import { de } from '../lib/texts/de.ts';
 import { everyPageState } from '../__tests__/support/built-in-pages.ts';
-import { arabic, german } from '../__tests__/support/translations.ts';
 import { serve } from '../__tests__/support/servers.ts';
 
 const links = { terms: '/terms', privacy: '/privacy', help: '/help' };
@@ -21,10 +22,10 @@ const looks = {
   plain: { pages: { title: 'Northwind', links }, accent: '' },
   branded: { pages: { title: 'Northwind', logo: '/logo.svg', links }, accent: '635bff' },
   german: {
-    pages: { title: 'Nordwind Logistik und Handelsgesellschaft', lang: 'de', text: german, links },
+    pages: { title: 'Nordwind Logistik und Handelsgesellschaft', lang: 'de', text: de, links },
     accent: '',
   },
-  arabic: { pages: { title: 'نورثويند', lang: 'ar', text: arabic, links }, accent: '0b7a5c' },
+  arabic: { pages: { title: 'نورثويند', lang: 'ar', text: ar, links }, accent: '0b7a5c' },
 } as const;
 
 const logo =

@@ -4,7 +4,7 @@ import { AuthError } from '../../lib/errors.ts';
 import { demoUsers, startB2bApp } from '../support/b2b-app.ts';
 import type { B2bApp } from '../support/b2b-app.ts';
 import { itAtRoot } from '../support/only.ts';
-import { ownRoutes } from '../support/own-sign-in.ts';
+import { expectUntouched, ownRoutes, refused, storeBy, verdictOf, whoIs } from '../support/own-sign-in.ts';
 import type { OwnSignIn } from '../support/own-sign-in.ts';
 import { until } from '../support/until.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
@@ -27,16 +27,8 @@ type Issue = Partial<Parameters<B2bApp['workos']['issueSession']>[0]>;
 
 const tokensOf = (issue: Issue = {}) => app.workos.issueSession({ user: ada, ...issue });
 
-const store = async (visitor: Visitor, tokens: unknown, returnTo?: unknown): Promise<Answer> => {
-  const isText = typeof returnTo === 'string';
-  own.tokens = tokens;
-  own.returnTo = isText ? undefined : returnTo;
-  return visitor.postJson(isText ? `/own?${new URLSearchParams({ returnTo }).toString()}` : '/own');
-};
-
-const whoIs = async (visitor: Visitor): Promise<unknown> => (await visitor.getJson('/whoami')).json.user?.email;
-const verdictOf = ({ status, json }: Answer): unknown[] => [status, json.code];
-const refused = [422, 'tokens_refused'];
+const store = (visitor: Visitor, tokens: unknown, returnTo?: unknown): Promise<Answer> =>
+  storeBy(own, visitor, tokens, returnTo);
 
 describe('a headless sign-in', () => {
   it('has WorkOS’ answer, and the browser gets the sealed session', async () => {
@@ -133,16 +125,8 @@ describe('a headless sign-in', () => {
 });
 
 describe('tokens that are refused store nothing, and leave the former session', () => {
-  async function expectUntouched(tokens: unknown, expected: unknown[] = refused): Promise<Answer> {
-    const visitor = await app.signedIn();
-    const before = visitor.cookieHeader();
-    const answer = await store(visitor, tokens);
-    expect(verdictOf(answer)).toEqual(expected);
-    expect(answer.setCookies).toEqual([]);
-    expect(visitor.cookieHeader()).toBe(before);
-    expect(await whoIs(visitor)).toBe(ada.email);
-    return answer;
-  }
+  const untouched = async (tokens: unknown, expected?: unknown[]): Promise<Answer> =>
+    expectUntouched(own, await app.signedIn(), tokens, expected);
 
   it.each([
     ['undefined', undefined],
@@ -157,7 +141,7 @@ describe('tokens that are refused store nothing, and leave the former session', 
     ['Supabase’s form', { access_token: 'a.b.c', refresh_token: 'd', user: ada }],
   ])('%s', async (_, tokens) => {
     await start();
-    await expectUntouched(tokens);
+    await untouched(tokens);
     expect(app.events.at(-1)).toMatchObject({ type: 'sign_in_failed', code: 'tokens_refused' });
   });
 
@@ -174,7 +158,7 @@ describe('tokens that are refused store nothing, and leave the former session', 
     ['not valid yet', { nbf: 4_000_000_000 }],
   ])('%s', async (_, claims) => {
     await start();
-    await expectUntouched(await tokensOf({ user: grace, claims }));
+    await untouched(await tokensOf({ user: grace, claims }));
   });
 
   it('of an issuer that is not listed', async () => {
@@ -186,15 +170,15 @@ describe('tokens that are refused store nothing, and leave the former session', 
   it('signed with another key', async () => {
     await start();
     const tokens = await tokensOf({ user: grace });
-    await expectUntouched({ ...tokens, accessToken: `${tokens.accessToken.slice(0, -8)}AAAAAAAA` });
+    await untouched({ ...tokens, accessToken: `${tokens.accessToken.slice(0, -8)}AAAAAAAA` });
     const [head, , signature] = tokens.accessToken.split('.');
     const claims = Buffer.from(JSON.stringify({ sub: grace.id, sid: 'session_1', exp: 4_000_000_000 }));
-    await expectUntouched({ ...tokens, accessToken: [head, claims.toString('base64url'), signature].join('.') });
+    await untouched({ ...tokens, accessToken: [head, claims.toString('base64url'), signature].join('.') });
   });
 
   it('of another person than the answer’s user', async () => {
     await start();
-    await expectUntouched({ ...(await tokensOf({ user: grace })), user: ada });
+    await untouched({ ...(await tokensOf({ user: grace })), user: ada });
   });
 
   it('of a session that endSession ended, and a later sign-in works', async () => {
@@ -202,8 +186,8 @@ describe('tokens that are refused store nothing, and leave the former session', 
     const tokens = await tokensOf({ user: grace });
     app.clock.advance(5_000);
     await endSession(app.auth, { userId: grace.id });
-    await expectUntouched(tokens);
-    await expectUntouched(tokens);
+    await untouched(tokens);
+    await untouched(tokens);
     app.clock.advance(1_000);
     const visitor = app.visitor();
     expect((await store(visitor, await tokensOf({ user: grace }))).status).toBe(200);
@@ -264,7 +248,7 @@ describe('tokens that are refused store nothing, and leave the former session', 
     let hooks = 0;
     await start({ accept: ({ user }) => user.email !== grace.email, onSignIn: () => void (hooks += 1) });
     const tokens = await tokensOf({ user: grace });
-    await expectUntouched(tokens, [403, 'not_accepted']);
+    await untouched(tokens, [403, 'not_accepted']);
     expect([hooks, app.workos.isSessionActive(tokens.sessionId)]).toEqual([1, true]);
   });
 
@@ -287,7 +271,7 @@ describe('tokens that are refused store nothing, and leave the former session', 
           if (session.user.email === grace.email) throw error;
         },
       });
-      await expectUntouched(await tokensOf({ user: grace }), [error.status, code]);
+      await untouched(await tokensOf({ user: grace }), [error.status, code]);
     },
   );
 
@@ -295,7 +279,7 @@ describe('tokens that are refused store nothing, and leave the former session', 
     await start();
     const tokens = await tokensOf({ user: grace });
     const user = { ...tokens.user, metadata: { more: 'x'.repeat(12_000) } };
-    await expectUntouched({ ...tokens, user }, [422, 'session_too_large']);
+    await untouched({ ...tokens, user }, [422, 'session_too_large']);
   });
 
   it('that a response which is sent cannot carry', async () => {

@@ -18,7 +18,9 @@ function inputOf(tag: string): string {
   const told = ['autocomplete', 'inputmode', 'aria-describedby']
     .map((of) => attributeOf(tag, of))
     .filter((word) => word !== undefined);
-  const flags = ['hidden', 'autofocus', 'aria-invalid'].filter((flag) => new RegExp(` ${flag}\\b`).test(tag));
+  const flags = ['hidden', 'disabled', 'autofocus', 'aria-invalid'].filter((flag) =>
+    new RegExp(` ${flag}\\b`).test(tag),
+  );
   return `  ${name}: ${[type, ...told, ...flags].join(' ')}${value === '' ? '' : ` = ${value}`}`;
 }
 
@@ -39,33 +41,46 @@ function outlineOf({ status, body }: Reply): string[] {
     if (name === 'svg') return `picture: ${attributeOf(tag, 'aria-label')}`;
     if (name === 'a') return `${text} → ${attributeOf(tag, 'href')}`;
     const role = attributeOf(tag, 'role');
-    const kind = name === 'p' ? (role ?? attributeOf(tag, 'class')) : name;
-    return kind === 'button' ? `  [${text}]` : kind === 'brand' ? '' : `${kind}: ${text}`;
+    const kind = name === 'p' ? (role ?? attributeOf(tag, 'class') ?? 'text') : name;
+    if (kind === 'button') return `  [${text}]${/ disabled\b/.test(tag) ? ' disabled' : ''}`;
+    return kind === 'brand' ? '' : `${kind}: ${text}`;
   });
   const policy = body.policy.includes("form-action 'self'") ? '' : ', no form may be sent';
   return [`${status}${policy}`, ...lines.filter((line) => line !== '')];
 }
 
+const step = 'app: to continue to Northwind';
 /** The lines of a page as it opens, and as it comes back with an error. */
 const page = (heading: string, ...lines: readonly string[]): string[] => [
   '200',
   `title: ${heading} · Northwind`,
   `h1: ${heading}`,
+  step,
   ...lines,
 ];
+/** The same for a page that is no step on the way into the application. */
+const ofAccount = (lines: readonly string[]): string[] =>
+  lines.map((line) => (line === step ? 'app: Northwind' : line));
+/** The same for a page with an outcome. */
+const withEmblem = (emblem: string, lines: readonly string[]): string[] =>
+  lines.flatMap((line) => (line.startsWith('h1: ') ? [`${emblem}: `, line] : [line]));
 /** The name has its own text direction. */
 const removal = (name: string, ...lines: readonly string[]): string[] => [
   '200',
   `title: Remove “${name}”? · Northwind`,
   `h1: Remove “ ${name} ”?`,
+  'app: Northwind',
   ...lines,
 ];
 const refused = (status: string, heading: string, ...lines: readonly string[]): string[] => [
   status,
   `title: Error: ${heading} · Northwind`,
   `h1: ${heading}`,
+  step,
   ...lines,
 ];
+/** A page that only tells how something ended. */
+const outcome = (emblem: string, lines: readonly string[]): string[] => ofAccount(withEmblem(emblem, lines));
 
 const returnTo = '  returnTo=/account?tab=1';
 const queried = 'returnTo=%2Faccount%3Ftab%3D1';
@@ -91,7 +106,8 @@ const code = {
     '  code: text one-time-code numeric code-error autofocus aria-invalid',
     'field-message: That code isn’t right or has expired. Enter the newest one.',
   ],
-  closed: ['label: Code', '  code: text one-time-code numeric form-error autofocus'],
+  kept: ['label: Code', '  code: text one-time-code numeric form-error autofocus'],
+  closed: ['label: Code', '  code: text one-time-code numeric form-error disabled'],
 };
 
 const confirmEmail = ['form to /auth/confirm', '  token_hash=pkce_abc', '  type=email', '  [Confirm and continue]'];
@@ -116,7 +132,7 @@ const passwordForm = (current: readonly string[], input: string, ...message: rea
   'label: New password',
   `  password: password new-password ${input}`,
   ...message,
-  'hint: Use a password you don’t use anywhere else.',
+  'hint: Use at least 8 characters. Don’t reuse a password.',
   '  [Save password]',
   ...anotherAccount,
 ];
@@ -128,12 +144,13 @@ const currentPassword = (input: string, ...message: readonly string[]): string[]
 ];
 
 const verifyLead = 'lead: Enter the six-digit code from your authenticator app.';
-const verifyForm = (field: readonly string[]): string[] => [
+const verifyForm = (field: readonly string[], button = '  [Continue]', ...after: readonly string[]): string[] => [
   'form to /auth/verify',
   '  factorId=a',
   returnTo,
   ...field,
-  '  [Continue]',
+  button,
+  ...after,
   'or: or',
   `Phone ending in 123 → /auth/verify?factorId=b&${queried}`,
   ...anotherAccount,
@@ -179,21 +196,24 @@ const addAppOrKey = [
 ];
 
 const addFactor = ['form to /auth/enroll', returnTo, '  [Add an authenticator app]', 'Done → /account?tab=1'];
-const enrollForm = (field: readonly string[]): string[] => [
-  'lead: Scan this picture with your authenticator app. Then enter the code that the app shows.',
+const enrollForm = (field: readonly string[], button = '  [Turn on]'): string[] => [
+  'text: Open an authenticator app, such as Google Authenticator or 1Password.',
+  'text: Scan this picture with the app.',
   'picture: QR code for your authenticator app',
-  'hint: Can’t scan it? Type this key into the app:',
+  'hint: Can’t scan it? Copy this key into the app:',
   'secret: JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP',
+  'text: Enter the six-digit code that the app shows.',
   'form to /auth/enroll',
   '  factorId=c',
   '  uri=otpauth://totp/Northwind:ada@example.com?algorithm=SHA1&digits=6&issuer=Northwind&period=30&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
   returnTo,
   ...field,
-  '  [Turn on]',
+  button,
   'Cancel → /auth/enroll',
 ];
 
 const codeForm = (field: readonly string[]): string[] => [
+  'lead: We’ll email you a code. You don’t need a password.',
   'form to /auth/code',
   returnTo,
   ...field,
@@ -201,13 +221,18 @@ const codeForm = (field: readonly string[]): string[] => [
   backToSignIn,
 ];
 const codeSent = 'status: If you can sign in with ada@example.com , we sent a code and a link.';
-const codeSentForm = (field: readonly string[], wait = ''): string[] => [
+const codeSentForm = (
+  field: readonly string[],
+  { resendIn = '', resendAt = '', button = '  [Sign in]' } = {},
+): string[] => [
   'form to /auth/code',
   '  email=ada@example.com',
   returnTo,
+  ...(resendAt === '' ? [] : [`  resendAt=${resendAt}`]),
   ...field,
-  '  [Sign in]',
-  `hint: Didn’t get it? Check your spam folder.${wait}`,
+  button,
+  'hint: Didn’t get it? Check your spam folder.',
+  ...(resendIn === '' ? [] : [`wait: You can send another one in ${resendIn}.`]),
   'form to /auth/code',
   '  email=ada@example.com',
   returnTo,
@@ -217,6 +242,7 @@ const codeSentForm = (field: readonly string[], wait = ''): string[] => [
 ];
 
 const ssoForm = (input: string, ...message: readonly string[]): string[] => [
+  'lead: Sign in with your organization’s account.',
   'form to /auth/sso',
   returnTo,
   'label: Email',
@@ -250,7 +276,9 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'title: Check your email · Northwind',
     'emblem: ',
     'h1: Check your email',
+    step,
     'status: We sent a link to ada@example.com . Open it to confirm your address.',
+    'wait: You can send another one in 60 seconds.',
     'form to /auth/resend',
     '  email=ada@example.com',
     '  [Resend email]',
@@ -260,12 +288,15 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   forgot: page('Reset your password', forgotLead, ...forgotForm(email.empty)),
   'forgot, email malformed': refused('400', 'Reset your password', forgotLead, ...forgotForm(email.malformed)),
   'forgot, throttled': refused('429', 'Reset your password', forgotLead, tooMany, ...forgotForm(email.kept)),
-  'link expired': refused(
-    '400, no form may be sent',
-    'This link doesn’t work anymore',
-    'alert: It has been used or has expired. Request a new one to choose your password.',
-    `Request a new link → /auth/forgot?${queried}`,
-    backToSignIn,
+  'link expired': outcome(
+    'emblem',
+    refused(
+      '400, no form may be sent',
+      'This link doesn’t work anymore',
+      'alert: It has been used or has expired. Request a new one to choose your password.',
+      `Request a new link → /auth/forgot?${queried}`,
+      backToSignIn,
+    ),
   ),
   'password, after a link': page('Choose a new password', passwordLead, ...passwordForm([], 'password-hint autofocus')),
   'password, after a link, weak': refused(
@@ -278,33 +309,42 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       'field-message: This password is too weak. Use a longer one.',
     ),
   ),
-  'password, signed in': page(
-    'Choose a new password',
-    passwordLead,
-    ...passwordForm(currentPassword('autofocus'), 'password-hint'),
+  'password, signed in': ofAccount(
+    page('Choose a new password', passwordLead, ...passwordForm(currentPassword('autofocus'), 'password-hint')),
   ),
-  'password, current one wrong': refused(
-    '422',
-    'Choose a new password',
-    passwordLead,
-    ...passwordForm(
-      currentPassword(
-        'currentPassword-error autofocus aria-invalid',
-        'field-message: The current password isn’t correct.',
+  'password, current one wrong': ofAccount(
+    refused(
+      '422',
+      'Choose a new password',
+      passwordLead,
+      ...passwordForm(
+        currentPassword(
+          'currentPassword-error autofocus aria-invalid',
+          'field-message: The current password isn’t correct.',
+        ),
+        'password-hint',
       ),
-      'password-hint',
     ),
   ),
-  'password, unavailable': refused(
-    '503',
-    'Choose a new password',
-    passwordLead,
-    `${unreachable} Try again in 5 seconds.`,
-    ...passwordForm(currentPassword('form-error autofocus'), 'form-error password-hint'),
+  'password, unavailable': ofAccount(
+    refused(
+      '503',
+      'Choose a new password',
+      passwordLead,
+      `${unreachable} Try again in 5 seconds.`,
+      ...passwordForm(currentPassword('form-error autofocus'), 'form-error password-hint'),
+    ),
   ),
   verify: page('Confirm it’s you', verifyLead, ...verifyForm(code.empty)),
   'verify, wrong code': refused('422', 'Confirm it’s you', verifyLead, ...verifyForm(code.wrong)),
-  'verify, throttled': refused('429', 'Confirm it’s you', verifyLead, tooMany, ...verifyForm(code.closed)),
+  'verify, throttled': refused('429', 'Confirm it’s you', verifyLead, tooMany, ...verifyForm(code.kept)),
+  'verify, closed': refused(
+    '429',
+    'Confirm it’s you',
+    verifyLead,
+    'alert: Too many wrong codes. Try again in 12 minutes.',
+    ...verifyForm(code.closed, '  [Continue] disabled', `Try again → /auth/verify?factorId=a&${queried}`),
+  ),
   'verify, phone': page(
     'Confirm it’s you',
     'lead: We can send a code to your phone ending in 123.',
@@ -316,7 +356,25 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
   'verify, code sent': page(
     'Confirm it’s you',
-    'status: We sent a six-digit code to your phone. Enter it here.',
+    'status: We sent a six-digit code to your phone ending in 123.',
+    'form to /auth/verify',
+    '  factorId=b',
+    returnTo,
+    '  resendAt=1769850360000',
+    ...code.empty,
+    '  [Continue]',
+    'wait: You can send another one in 60 seconds.',
+    'form to /auth/verify',
+    '  send=b',
+    returnTo,
+    '  [Send a new code]',
+    'or: or',
+    `Authenticator app → /auth/verify?factorId=a&${queried}`,
+    ...anotherAccount,
+  ),
+  'verify, another code': page(
+    'Confirm it’s you',
+    'status: We sent a six-digit code to your phone ending in 123.',
     'form to /auth/verify',
     '  factorId=b',
     returnTo,
@@ -371,47 +429,62 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     keyOrAppLead,
     'alert: That didn’t work. Try again, or choose another way.',
     ...askForKey,
-    ...codeBesideKey(code.closed),
+    ...codeBesideKey(code.kept),
     ...anotherAccount,
   ),
-  'factors, with keys': page(
-    'Two-step sign-in',
-    'lead: When you sign in, we also ask for one of these.',
-    'Remove → /auth/enroll?remove=k&returnTo=%2Faccount%3Ftab%3D1',
-    'Remove → /auth/enroll?remove=a&returnTo=%2Faccount%3Ftab%3D1',
-    ...addAppOrKey,
+  'factors, with keys': ofAccount(
+    page(
+      'Two-step sign-in',
+      'lead: When you sign in, we also ask for one of these.',
+      'Remove → /auth/enroll?remove=k&returnTo=%2Faccount%3Ftab%3D1',
+      'Remove → /auth/enroll?remove=a&returnTo=%2Faccount%3Ftab%3D1',
+      ...addAppOrKey,
+    ),
   ),
-  'factors, with keys, none': page(
-    'Two-step sign-in',
-    'lead: Add an authenticator app or a security key. We’ll then ask for it when you sign in.',
-    ...addAppOrKey,
-    ...anotherAccount,
+  'factors, with keys, none': ofAccount(
+    page(
+      'Two-step sign-in',
+      'lead: Add an authenticator app or a security key. We’ll then ask for it when you sign in.',
+      ...addAppOrKey,
+      ...anotherAccount,
+    ),
   ),
-  factors: page(
-    'Two-step sign-in',
-    'lead: When you sign in, we also ask for a code from one of these.',
-    'Remove → /auth/enroll?remove=a&returnTo=%2Faccount%3Ftab%3D1',
-    'Remove → /auth/enroll?remove=b&returnTo=%2Faccount%3Ftab%3D1',
-    ...addFactor,
+  factors: ofAccount(
+    page(
+      'Two-step sign-in',
+      'lead: When you sign in, we also ask for a code from one of these.',
+      'Remove → /auth/enroll?remove=a&returnTo=%2Faccount%3Ftab%3D1',
+      'Remove → /auth/enroll?remove=b&returnTo=%2Faccount%3Ftab%3D1',
+      ...addFactor,
+    ),
   ),
-  'factor, unavailable': refused(
-    '422',
-    'Your second factor can’t be used here',
-    'alert: Your account asks for a second factor that this app can’t check: Security key . So you can’t continue with this account.',
-    ...anotherAccount,
+  'factor, unavailable': outcome(
+    'emblem',
+    refused(
+      '422',
+      'Your second factor can’t be used here',
+      'alert: Your account asks for a second factor that this app can’t check: Security key . So you can’t continue with this account.',
+      ...anotherAccount,
+    ),
   ),
-  'factor, unavailable for a session': refused(
-    '422',
-    'Your second factor can’t be used here',
-    'alert: Your account asks for a second factor that this app can’t check: Key of Ada and Recovery codes . So you can’t continue with this account.',
-    ...anotherAccount,
-    'Back to home → /',
+  'factor, unavailable for a session': outcome(
+    'emblem',
+    refused(
+      '422',
+      'Your second factor can’t be used here',
+      'alert: Your account asks for a second factor that this app can’t check: Key of Ada and Recovery codes . So you can’t continue with this account.',
+      ...anotherAccount,
+      'Back to home → /',
+    ),
   ),
-  'factor, rejected': refused(
-    '403, no form may be sent',
-    'Your sign-in has ended',
-    'alert: Your code wasn’t accepted. Sign in again, or contact support.',
-    `Sign in → /auth/login?${queried}`,
+  'factor, rejected': outcome(
+    'emblem bad',
+    refused(
+      '403, no form may be sent',
+      'Your sign-in has ended',
+      'alert: Your code wasn’t accepted. Sign in again, or contact support.',
+      `Sign in → /auth/login?${queried}`,
+    ),
   ),
   'factor, remove': removal(
     'Work',
@@ -433,35 +506,54 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     '  [Remove]',
     `Cancel → /auth/enroll?${queried}`,
   ),
-  'factors, none': page(
-    'Two-step sign-in',
-    'lead: Add an authenticator app. We’ll then ask for its code when you sign in.',
-    ...addFactor,
-    ...anotherAccount,
+  'factors, none': ofAccount(
+    page(
+      'Two-step sign-in',
+      'lead: Add an authenticator app. We’ll then ask for its code when you sign in.',
+      ...addFactor,
+      ...anotherAccount,
+    ),
   ),
-  enroll: page('Set up your app', ...enrollForm(code.empty)),
-  'enroll, wrong code': refused('422', 'Set up your app', ...enrollForm(code.wrong)),
+  'enroll, closed': ofAccount(
+    refused(
+      '429',
+      'Set up your authenticator app',
+      'alert: Too many wrong codes. Try again in 12 minutes.',
+      ...enrollForm(code.closed, '  [Turn on] disabled'),
+    ),
+  ),
+  enroll: ofAccount(page('Set up your authenticator app', ...enrollForm(code.empty))),
+  'enroll, wrong code': ofAccount(refused('422', 'Set up your authenticator app', ...enrollForm(code.wrong))),
   code: page('Sign in with a code', ...codeForm(email.empty)),
   'code, email malformed': refused('400', 'Sign in with a code', ...codeForm(email.malformed)),
-  'code sent': page(
-    'Check your email',
-    codeSent,
-    ...codeSentForm(code.empty, ' You can send another one in 60 seconds.'),
+  'code sent': withEmblem(
+    'emblem',
+    page(
+      'Check your email',
+      codeSent,
+      ...codeSentForm(code.empty, { resendIn: '60 seconds', resendAt: '1769850360000' }),
+    ),
   ),
-  'code, wrong': refused('422', 'Check your email', codeSent, ...codeSentForm(code.wrong)),
-  'code, another email too soon': refused(
-    '429',
-    'Check your email',
-    codeSent,
-    'alert: We can’t send another email yet. Try again in 12 minutes.',
-    ...codeSentForm(code.closed),
+  'code, wrong': withEmblem('emblem', refused('422', 'Check your email', codeSent, ...codeSentForm(code.wrong))),
+  'code, another email too soon': withEmblem(
+    'emblem',
+    refused(
+      '429',
+      'Check your email',
+      codeSent,
+      'status: We can’t send another email yet.',
+      ...codeSentForm(code.kept, { resendIn: '42 seconds', resendAt: '42000' }),
+    ),
   ),
-  'code, closed': refused(
-    '429',
-    'Check your email',
-    codeSent,
-    'alert: Too many wrong codes. The link in the email still works. Try again in 12 minutes.',
-    ...codeSentForm(code.closed),
+  'code, closed': withEmblem(
+    'emblem',
+    refused(
+      '429',
+      'Check your email',
+      codeSent,
+      'alert: Too many wrong codes. The link in the email still works. Try again in 12 minutes.',
+      ...codeSentForm(code.closed, { button: '  [Sign in] disabled' }),
+    ),
   ),
   sso: page('Single sign-on', ...ssoForm('email-hint autofocus')),
   'sso, unavailable': refused(

@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { FormProblem } from '../../lib/backend/form-fields.ts';
-import { signedInPage, signInPage, signUpPage } from '../../lib/backend/pages/credentials.ts';
+import { codePage, signedInPage, signInPage, signUpPage } from '../../lib/backend/pages/credentials.ts';
+import { verifyPage } from '../../lib/backend/pages/factors.ts';
 import { confirmPage, mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice.ts';
 import { formErrorOf, withReturnTo } from '../../lib/backend/pages/parts.ts';
 import type { FormState, PageRequest } from '../../lib/backend/pages/parts.ts';
+import { resendAfter } from '../../lib/backend/pages/resend.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
 import { render } from '../../lib/core/html.ts';
@@ -37,6 +39,7 @@ const site = siteOf({ providers: ['github', 'google'] });
 const request = requestOf();
 const state = { returnTo: '/account?tab=1' };
 const email = 'ada@example.com';
+const resend = resendAfter(60, 0);
 const markupOfSignIn = (more: Partial<FormState> = {}): string =>
   markupOf(signInPage(site, request, { ...state, ...more }));
 const markupOfSignUp = (more: Partial<FormState> = {}): string =>
@@ -73,6 +76,24 @@ describe('every built-in page in every state', () => {
     );
   });
 
+  it.each(states.filter(([name]) => name !== 'sign-in, plain'))(
+    'shows the brand, and the application’s name in its heading or below it: %s',
+    (_name, reply) => {
+      const markup = markupOf(reply);
+      expect(markup).toContain('<p class="brand"><img src="/logo.svg" alt="Northwind"></p>');
+      const [, heading = '', below = ''] = /<h1>(.*)<\/h1>\n(.*)\n/.exec(markup) ?? [];
+      const line = /^<p class="app">(?:to continue to )?<strong dir="auto">Northwind<\/strong><\/p>$/;
+      expect(heading.includes('Northwind') ? below === '' : line.test(below)).toBe(true);
+    },
+  );
+
+  it.each(states)('has at most one emblem, of one stroke width: %s', (_name, reply) => {
+    const markup = markupOf(reply);
+    expect(markup.split('class="emblem').length).toBeLessThanOrEqual(2);
+    expect(markup).not.toContain('<p class="emblem" aria-hidden="true"></p>');
+    expect(/<p class="emblem[^>]*><svg viewBox="0 0 24 24">[^]*?<\/p>/.exec(markup)?.[0] ?? '').not.toContain('stroke');
+  });
+
   it.each(states)(
     'ties each description to an element that is there, and gives focus at most once: %s',
     (_name, reply) => {
@@ -103,7 +124,7 @@ describe('a hostile value', () => {
       confirmPath: hostile,
       logoutPath: hostile,
     };
-    const odd = { settings: { ...settings, ...paths, providers }, text: words };
+    const odd = { ...siteOf(), settings: { ...settings, ...paths, providers }, text: words };
     const from: PageRequest = {
       home: '/',
       localPath: (path) => path,
@@ -133,8 +154,8 @@ describe('a hostile value', () => {
       confirmPage(odd, from, { ...form, tokenHash: hostile, type: hostile, error: refused }),
       signOutPage(from, hostile, form.returnTo),
       signedInPage(odd, from, { ...form, account: hostile }),
-      mailPage(odd, from, { ...form, kind: 'confirmation_sent' }),
-      mailPage(odd, from, { ...form, kind: 'mail_sent' }),
+      mailPage(odd, from, { ...form, resend, kind: 'confirmation_sent' }),
+      mailPage(odd, from, { ...form, resend, kind: 'mail_sent' }),
       pleaseSignInPage(odd, from, hostile),
       otherLinkPage(odd, from, hostile),
     ];
@@ -211,12 +232,14 @@ describe('the sign-in form', () => {
     expect(markupOf(signInPage(siteOf(), request, state))).not.toMatch(/class="or"|class="providers/);
   });
 
-  it('shows a wrong password above the form, ties it to both fields, keeps the email and focuses the password', () => {
+  it('shows a wrong password at the password, keeps the email and focuses the password', () => {
     const markup = markupOfSignIn({ email, error: failure('invalid_credentials') });
-    expect(markup).toContain(`<p id="form-error" role="alert">${errorTable.invalid_credentials.message}</p>`);
+    expect(markup).toContain(
+      `<p class="field-message" id="password-error">${errorTable.invalid_credentials.message}</p>`,
+    );
+    expect(markup).not.toContain('form-error');
     expect(tag(markup, 'email')).toContain('value="ada@example.com"');
-    expect(tag(markup, 'email')).toContain('aria-describedby="form-error"');
-    expect(tag(markup, 'password')).toMatch(/aria-describedby="form-error" autofocus>$/);
+    expect(tag(markup, 'password')).toMatch(/aria-invalid="true" aria-describedby="password-error" autofocus>$/);
     expect(tag(markup, 'password')).not.toContain('value=');
     expect(markup).toContain('<title>Error: Sign in to Northwind</title>');
   });
@@ -245,6 +268,30 @@ describe('the sign-in form', () => {
     expect(markup.split('autofocus')).toHaveLength(2);
     expect(markupOfSignIn({ email: '', error })).not.toContain('/auth/resend');
     expect(markupOfSignIn({ email, error: failure('invalid_credentials') })).not.toContain('/auth/resend');
+  });
+
+  it('takes a missing confirmation for a next step, and other failures for errors', () => {
+    const next = markupOfSignIn({ email, error: failure('email_not_confirmed') });
+    expect(next).toContain('<div class="message next">\n<p id="form-error" role="status">Please confirm');
+    const refused = markupOfSignIn({ email, error: failure('user_banned') });
+    expect(refused).toContain('<div class="message bad">\n<p id="form-error" role="alert">');
+  });
+
+  it('shows a wrong password above the form where it has no field for one', () => {
+    const page = signInPage(siteOf({ signInMethods: ['code'] }), request, {
+      ...state,
+      email,
+      error: failure('invalid_credentials'),
+    });
+    expect(markupOf(page)).toContain(`<p id="form-error" role="alert">${errorTable.invalid_credentials.message}</p>`);
+  });
+
+  it('offers single sign-on as a second button, and sign-up as a link', () => {
+    const markup = markupOf(signInPage(siteOf({ sso: true }), request, state));
+    expect(markup).toContain(
+      '<a class="button quiet" href="/auth/sso?returnTo=%2Faccount%3Ftab%3D1">Single sign-on</a>',
+    );
+    expect(markup).toMatch(/New here\? <a href="\/auth\/signup/);
   });
 
   it('shows how long to wait, in the language of the page', () => {
@@ -315,19 +362,44 @@ describe('the other pages', () => {
   });
 
   it('report that an email is on its way, and offer another', () => {
-    const sent = markupOf(mailPage(site, request, { kind: 'confirmation_sent', email, returnTo: '/a' }));
+    const sent = markupOf(mailPage(site, request, { kind: 'confirmation_sent', email, returnTo: '/a', resend }));
     expect(sent).toContain('role="status">We sent a link to <strong dir="auto">ada@example.com</strong>.');
     expect(sent).toContain('action="/auth/resend"');
     expect(sent).toContain('href="/auth/login?returnTo=%2Fa"');
-    const again = markupOf(mailPage(site, request, { kind: 'mail_sent', email, returnTo: '/a' }));
+    const again = markupOf(mailPage(site, request, { kind: 'mail_sent', email, returnTo: '/a', resend }));
     expect(again).toContain('If <strong dir="auto">ada@example.com</strong> still needs');
   });
 
   it('lead from an unusable link to sign-in, and show no check mark', () => {
     const markup = markupOf(pleaseSignInPage(site, request, '/a'));
-    expect(markup).not.toContain('<svg');
+    expect(markup).not.toMatch(/emblem good|m5 12\.5/);
     expect(markup).toContain('<h1>Sign in to continue</h1>');
     expect(markup).toContain('<a class="button" href="/auth/login?returnTo=%2Fa">Sign in</a>');
+  });
+});
+
+describe('a code', () => {
+  const factor = { id: 'a', type: 'totp', name: '', isVerified: true, digits: '', createdAt: '' } as const;
+  const verify = { ...state, factors: [factor], factor, isSent: false };
+
+  it('of six digits has a place for each, and room for a blank between them', () => {
+    const input = tag(markupOf(verifyPage(site, request, verify)), 'code');
+    expect(input).toContain('class="digits six"');
+    expect(input).toContain('inputmode="numeric" maxlength="7"');
+    expect(input).toContain('autocomplete="one-time-code"');
+  });
+
+  it('of an email has room for ten digits, because projects differ', () => {
+    const input = tag(markupOf(codePage(site, request, { ...state, email, step: 'code' })), 'code');
+    expect(input).toMatch(/class="digits" .* maxlength="14"/);
+  });
+
+  it('of another factor is offered in a row with an icon and a chevron', () => {
+    const phone = { ...factor, id: 'b', type: 'phone', digits: '123' } as const;
+    const markup = markupOf(verifyPage(site, request, { ...verify, factors: [factor, phone] }));
+    expect(markup).toMatch(
+      /<li><a [^>]*><svg class="start".*<bdi class="name">Phone ending in 123<\/bdi><svg class="on"/,
+    );
   });
 });
 

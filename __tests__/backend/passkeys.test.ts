@@ -300,7 +300,7 @@ describe('renaming a passkey', () => {
     await addPasskey(visitor);
     const { passkeyId: id } = own()[0]!;
     const page = await postForm(visitor, '/auth/passkeys', { rename: id, name });
-    expect([page.status, page.text.includes('Enter a name of at most 120')]).toEqual([400, true]);
+    expect([page.status, page.text.includes('Enter a short name')]).toEqual([400, true]);
     expect(page.text).toContain('aria-invalid="true"');
     expect(errorOf(await visitor.postJson('/auth/passkeys', { rename: id, name }))).toEqual([400, 'invalid_request']);
     expect(own()[0]!.name).toBe('Passkey');

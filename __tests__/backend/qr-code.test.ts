@@ -1,6 +1,6 @@
 import { encode } from 'uqr';
 import { render } from '../../lib/core/html.ts';
-import { qrCode } from '../../lib/backend/pages/factors.ts';
+import { qrCode } from '../../lib/backend/pages/qr-code.ts';
 
 const uri = 'otpauth://totp/Northwind:ada@example.com?issuer=Northwind&secret=JBSWY3DPEHPK3PXP';
 

@@ -30,7 +30,7 @@ describe('POST /auth/login', () => {
     expect(failed.status).toBe(401);
     expect(failed.text).toContain('value="ada@example.com"');
     expect(failed.text).toContain('name="returnTo" value="/account"');
-    expect(failed.text).toContain('role="alert"');
+    expect(failed.text).toContain('id="password-error">Incorrect email or password.</p>');
     expect(failed.text).not.toContain('guess');
     expect(failed.setCookies).toEqual([]);
     const done = await postForm(visitor, '/auth/login', { ...ada, returnTo: '/account' });

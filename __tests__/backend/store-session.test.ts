@@ -13,7 +13,7 @@ import type { SessionOptions } from '../../example-app/providers/supabase/stand-
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import type { Handler } from '../support/handler-list.ts';
-import { ownRoutes } from '../support/own-sign-in.ts';
+import { expectUntouched, ownRoutes, refused, storeBy, verdictOf, whoIs } from '../support/own-sign-in.ts';
 import type { OwnSignIn } from '../support/own-sign-in.ts';
 import { itAtRoot } from '../support/only.ts';
 import { until } from '../support/until.ts';
@@ -37,16 +37,8 @@ async function tokensOf(email: string = ada.email, session?: SessionOptions) {
   return { access_token, refresh_token };
 }
 
-const store = async (visitor: Visitor, tokens: unknown, returnTo?: unknown): Promise<Answer> => {
-  const isText = typeof returnTo === 'string';
-  own.tokens = tokens;
-  own.returnTo = isText ? undefined : returnTo;
-  return visitor.postJson(isText ? `/own?${new URLSearchParams({ returnTo }).toString()}` : '/own');
-};
-
-const whoIs = async (visitor: Visitor): Promise<unknown> => (await visitor.getJson('/whoami')).json.user?.email;
-const verdictOf = ({ status, json }: Answer): unknown[] => [status, json.code];
-const refused = [422, 'tokens_refused'];
+const store = (visitor: Visitor, tokens: unknown, returnTo?: unknown): Promise<Answer> =>
+  storeBy(own, visitor, tokens, returnTo);
 
 describe('a sign-in of one’s own', () => {
   it('has tokens, and the browser gets the session', async () => {
@@ -196,16 +188,8 @@ describe('a sign-in of one’s own', () => {
 });
 
 describe('tokens that are refused store nothing, and leave the former session', () => {
-  async function expectUntouched(tokens: unknown, expected: unknown[] = refused): Promise<Answer> {
-    const visitor = await app.signedIn();
-    const before = visitor.cookieHeader();
-    const answer = await store(visitor, tokens);
-    expect(verdictOf(answer)).toEqual(expected);
-    expect(answer.setCookies).toEqual([]);
-    expect(visitor.cookieHeader()).toBe(before);
-    expect(await whoIs(visitor)).toBe(ada.email);
-    return answer;
-  }
+  const untouched = async (tokens: unknown, expected?: unknown[]): Promise<Answer> =>
+    expectUntouched(own, await app.signedIn(), tokens, expected);
 
   it.each([
     ['undefined', undefined],
@@ -222,7 +206,7 @@ describe('tokens that are refused store nothing, and leave the former session', 
   ])('%s', async (_, tokens) => {
     await start();
     const calls = app.supabase.requests.length;
-    const answer = await expectUntouched(tokens);
+    const answer = await untouched(tokens);
     expect(answer.json.message).toBe('We couldn’t verify your sign-in. Please sign in again.');
     const further = app.supabase.requests.slice(calls).map(({ endpoint }) => endpoint);
     expect(further.filter((endpoint) => !['password', 'jwks'].includes(endpoint))).toEqual([]);
@@ -242,7 +226,7 @@ describe('tokens that are refused store nothing, and leave the former session', 
   ])('%s', async (_, session) => {
     await start();
     const tokens = await tokensOf(grace.email, session);
-    await expectUntouched(tokens);
+    await untouched(tokens);
     // Only a user that no claim rules out is worth a question.
     expect(app.supabase.calls('user')).toBe(session.claims?.sub?.startsWith('0000') === true ? 1 : 0);
   });
@@ -254,7 +238,7 @@ describe('tokens that are refused store nothing, and leave the former session', 
       return Response.json({ ...((await answer.json()) as object), id: '00000000-0000-4000-8000-000000000001' });
     };
     await start({ fetch: answering });
-    await expectUntouched(await tokensOf(grace.email));
+    await untouched(await tokensOf(grace.email));
   });
 
   it('signed with another key, or not at all', async () => {
@@ -264,22 +248,22 @@ describe('tokens that are refused store nothing, and leave the former session', 
     const claims = JSON.parse(Buffer.from(body, 'base64url').toString());
     const { privateKey } = await generateKeyPair('ES256');
     for (const forgery of [{ key: privateKey }, { alg: 'none' }]) {
-      await expectUntouched({ ...tokens, access_token: await app.supabase.signToken(claims, forgery) });
+      await untouched({ ...tokens, access_token: await app.supabase.signToken(claims, forgery) });
     }
     // It may be a key of a moment ago; old tokens cannot name one.
     const unknown = { kid: 'another', key: privateKey };
     const fresh = await app.supabase.signToken(claims, unknown);
-    await expectUntouched({ ...tokens, access_token: fresh }, [503, 'provider_unavailable']);
+    await untouched({ ...tokens, access_token: fresh }, [503, 'provider_unavailable']);
     const old = await app.supabase.signToken({ ...claims, iat: claims.iat - 3_000 }, unknown);
-    await expectUntouched({ ...tokens, access_token: old });
-    await expectUntouched({ ...tokens, access_token: `${tokens.access_token.slice(0, -8)}AAAAAAAA` });
+    await untouched({ ...tokens, access_token: old });
+    await untouched({ ...tokens, access_token: `${tokens.access_token.slice(0, -8)}AAAAAAAA` });
   });
 
   it('of a session that the backend has ended', async () => {
     await start();
     const tokens = await tokensOf(grace.email);
     app.supabase.removeUser(grace.email);
-    await expectUntouched(tokens);
+    await untouched(tokens);
   });
 
   it('of a session that endSession ended, however often they come', async () => {
@@ -288,8 +272,8 @@ describe('tokens that are refused store nothing, and leave the former session', 
     app.clock.advance(5_000);
     const [{ id } = { id: '' }] = app.supabase.users().filter(({ email }) => email === grace.email);
     await endSession(app.auth, { userId: id });
-    await expectUntouched(tokens);
-    await expectUntouched(tokens);
+    await untouched(tokens);
+    await untouched(tokens);
     app.clock.advance(1_000);
     const visitor = app.visitor();
     expect((await store(visitor, await tokensOf(grace.email))).status).toBe(200);
@@ -339,7 +323,7 @@ describe('tokens that are refused store nothing, and leave the former session', 
   it('by accept: 403, and the tokens stay the application’s', async () => {
     let hooks = 0;
     await start({ accept: ({ user }) => user.email !== grace.email, onSignIn: () => void (hooks += 1) });
-    await expectUntouched(await tokensOf(grace.email), [403, 'not_accepted']);
+    await untouched(await tokensOf(grace.email), [403, 'not_accepted']);
     expect(hooks).toBe(1);
     expect(app.supabase.calls('logout')).toBe(0);
     expect(app.supabase.sessionsOf(grace.email)).toHaveLength(1);
@@ -354,7 +338,7 @@ describe('tokens that are refused store nothing, and leave the former session', 
           if (session.user.email === grace.email) throw error;
         },
       });
-      const answer = await expectUntouched(await tokensOf(grace.email), [error.status, code]);
+      const answer = await untouched(await tokensOf(grace.email), [error.status, code]);
       expect(answer.json.message).toBe('Suspended.');
       expect(app.supabase.sessionsOf(grace.email)).toHaveLength(1);
     },
@@ -363,7 +347,7 @@ describe('tokens that are refused store nothing, and leave the former session', 
   it('for their size', async () => {
     await start();
     const claims = { app_metadata: { more: 'x'.repeat(12_000) } };
-    await expectUntouched(await tokensOf(grace.email, { claims }), [422, 'session_too_large']);
+    await untouched(await tokensOf(grace.email, { claims }), [422, 'session_too_large']);
   });
 
   it('while their new signing key is not fetched yet: 503, and the same tokens work later', async () => {
@@ -404,6 +388,18 @@ describe('a second factor', () => {
     const done = await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) });
     expect(done.json).toEqual({ redirectTo: '/account' });
     expect([await whoIs(visitor), hooks]).toEqual([ada.email, ['aal2']]);
+  });
+
+  it('that was given leaves its tokens no further sign-in', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const [visitor, other] = [app.visitor(), app.visitor()];
+    const tokens = await tokensOf();
+    await store(visitor, tokens);
+    await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) });
+    const answer = await store(other, tokens);
+    expect([verdictOf(answer), answer.json.reason, answer.setCookies]).toEqual([refused, 'superseded', []]);
+    expect(await whoIs(visitor)).toBe(ada.email);
   });
 
   it('is asked for also of tokens whose user says there is none', async () => {

@@ -26,6 +26,22 @@ function withClient(
   };
 }
 
+it('a response whose handler asked for the client varies on the cookie and is not public, signed in or not', async () => {
+  await start({
+    after: (host) =>
+      host.get('/front', (req, res, next) => {
+        getSupabaseClient(req).then(() => {
+          res.setHeader('Cache-Control', 'public, max-age=600');
+          sendText(res, 'front');
+        }, next);
+      }),
+  });
+  for (const visitor of [app.visitor(), await app.signedIn()]) {
+    const { headers } = await visitor.get('/front');
+    expect([headers['cache-control'], headers.vary]).toEqual(['private, max-age=600', 'Cookie']);
+  }
+});
+
 describe('getSupabaseClient', () => {
   it('acts as the signed-in user, under row-level security', async () => {
     await start();

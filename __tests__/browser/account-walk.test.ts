@@ -70,7 +70,7 @@ it('resets a forgotten password, from the sign-in page to the requested page', a
 
   await context.clearCookies();
   await signIn(email);
-  expect(await page.getByRole('alert').innerText()).toContain('Incorrect email or password');
+  expect(await page.locator('#password-error').innerText()).toContain('Incorrect email or password');
   await signIn(email, 'four even less likely words');
   expect(new URL(page.url()).pathname).toBe('/account');
 });

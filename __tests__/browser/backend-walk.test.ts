@@ -114,7 +114,7 @@ it('signs up without a confirmation if the project requires none', async () => {
 it('shows that a password is wrong, at the field, keeping the address and not the password', async () => {
   await page.goto('/auth/login?returnTo=/account');
   await fillForm(page, supabase().demo.email, 'not the password');
-  expect(await page.locator('#form-error').innerText()).toContain('Incorrect email or password');
+  expect(await page.locator('#password-error').innerText()).toContain('Incorrect email or password');
   expect(await page.getByLabel('Email').inputValue()).toBe(supabase().demo.email);
   expect(await page.getByLabel('Password').inputValue()).toBe('');
   expect(await page.evaluate('document.activeElement?.getAttribute("name")')).toBe('password');

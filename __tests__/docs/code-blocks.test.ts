@@ -34,6 +34,8 @@ it('every TypeScript example in README and docs compiles', () => {
     ...options,
     noEmit: true,
     jsx: ts.JsxEmit.Preserve,
+    // As in every NestJS application.
+    experimentalDecorators: true,
     noUnusedLocals: false,
     noUnusedParameters: false,
     // Examples say `session.claims.role` as their readers would.

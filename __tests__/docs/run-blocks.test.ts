@@ -3,8 +3,9 @@ import type { ChildProcess } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { WorkOS } from '@workos-inc/node';
 import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import type { StandInUser, WorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { io } from 'socket.io-client';
 import { WebSocket } from 'ws';
@@ -18,7 +19,8 @@ import type { Visitor } from '../support/visitor.ts';
 
 const directory = join(process.cwd(), 'reports', 'docs-runs');
 const ada = { email: 'ada@example.com', password: 'correct horse battery' };
-const { personal } = demoUsers;
+const { personal, oneOrganization } = demoUsers;
+const cookiePassword = randomBytes(32).toString('base64');
 const webhookSecret = randomBytes(32).toString('base64url');
 
 type Google = Awaited<ReturnType<typeof startGoogle>>;
@@ -67,7 +69,7 @@ const foreignImports = ({ code }: CodeBlock): string[] =>
     .map(([, specifier = '']) => specifier)
     .filter(
       (specifier) =>
-        !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)?|@opentelemetry\/api|@supabase\/supabase-js|@workos-inc\/node|rate-limiter-flexible|socket\.io|ws|@trpc\/server.*|graphql(?:-http.*)?|next)$/.test(
+        !/^(?:node:.*|express|express-auth-adapters(?:\/\w+)*|@opentelemetry\/api|@supabase\/supabase-js|@workos-inc\/node|rate-limiter-flexible|socket\.io|ws|@trpc\/server.*|graphql(?:-http.*)?|next|express-session)$/.test(
           specifier,
         ),
     );
@@ -147,7 +149,7 @@ beforeAll(async () => {
         PATH: process.env['PATH'],
         B2B_CLIENT_ID: workos.clientId,
         B2B_API_KEY: workos.apiKey,
-        B2B_COOKIE_PASSWORD: randomBytes(32).toString('base64'),
+        B2B_COOKIE_PASSWORD: cookiePassword,
         B2B_API_HOSTNAME: workos.hostname,
         B2B_API_PORT: String(workos.port),
         B2B_API_HTTPS: 'false',
@@ -155,7 +157,9 @@ beforeAll(async () => {
         BAAS_PUBLISHABLE_KEY: supabase.publishableKey,
         GOOGLE_CLIENT_ID: google.issuer.audience,
         WORKOS_WEBHOOK_SECRET: webhookSecret,
+        WORKOS_ACTIONS_SECRET: webhookSecret,
         SUPABASE_WEBHOOK_SECRET: webhookSecret,
+        SUPABASE_SECRET_KEY: supabase.secretKey,
       },
     },
   );
@@ -187,11 +191,12 @@ function exampleWith(path: string, text: string): Example {
   return example;
 }
 
-async function signedInToWorkos(origin: string): Promise<Visitor> {
+async function signedInToWorkos(origin: string, user: StandInUser = personal): Promise<Visitor> {
   workos.redirectUris.push(`${origin}/callback`);
+  workos.users.set(user.id, user);
   const visitor = createVisitor(origin);
   const start = await visitor.get('/login');
-  const callback = await workos.authorize(start.location, { user: personal });
+  const callback = await workos.authorize(start.location, { user });
   expect((await visitor.get(callback.href)).status).toBe(303);
   return visitor;
 }
@@ -210,7 +215,9 @@ describe('the examples of README and docs', () => {
     const packageOf = (name: string): string | undefined => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0];
     const packages = blocks.flatMap(foreignImports).map(packageOf);
     const mcp = mcpSdk.map(packageOf);
-    const others = ['redis', 'supertest', 'vite', '@playwright/test'];
+    // `__tests__/frameworks` runs these.
+    const frameworks = ['@nestjs/common', '@nestjs/core', '@react-router/express', 'react-router'];
+    const others = [...frameworks, 'redis', 'supertest', 'vite', '@playwright/test'];
     expect(new Set(packages)).toEqual(new Set([...sql, ...mcp, ...others]));
   });
 
@@ -247,10 +254,17 @@ describe('the examples of README and docs', () => {
 
 describe('a reader who follows the examples', () => {
   it.each([
+    [
+      'skills/express-auth-adapters/SKILL.md',
+      'b2bAuth({',
+      '/dashboard',
+      `Signed in as ${personal.id}, no organization`,
+    ],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/dashboard', `Signed in as ${personal.id}, no organization`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/api/me', `"email":"${personal.email}"`],
-    ['docs/moving.md', "'/dashboard', requireSession()", '/dashboard', `Hello ${personal.email}`],
-    ['docs/moving.md', 'onSignIn', '/account', '"name":'],
+    ['docs/moving/workos-sdk.md', 'b2bAuth(', '/dashboard', `Hello ${personal.email}`],
+    ['docs/moving/express-openid-connect.md', 'b2bAuth(', '/dashboard', `Hello ${personal.email}`],
+    ['docs/moving/passport.md', 'onSignIn({ session', '/account', '"name":'],
     ['docs/recipes/nextjs.md', "from 'next'", '/dashboard', encodeURIComponent(personal.email)],
     ['docs/recipes/trpc-graphql.md', '@trpc/server', '/trpc/me', personal.email],
     ['docs/recipes/modules.md', 'require(', '/auth/session', personal.email],
@@ -262,7 +276,7 @@ describe('a reader who follows the examples', () => {
   it.each([
     ['docs/quickstart-supabase.md', 'backendAuth(', '/api/notes'],
     ['docs/tasks.md', 'getSupabaseClient', '/api/notes'],
-    ['docs/moving.md', 'backendAuth(', '/account'],
+    ['docs/moving/supabase-ssr.md', 'backendAuth(', '/account'],
     ['docs/backend.md', 'getSupabaseClient', '/notes'],
   ])('%s, %s: signs in at Supabase and sees their own notes at %s', async (path, text, page) => {
     const visitor = await signedInToSupabase(originOf(exampleWith(path, text)));
@@ -283,12 +297,185 @@ describe('a reader who follows the examples', () => {
     expect([greeted.status, greeted.text]).toEqual([200, `Hello ${ada.email}`]);
   });
 
+  it('skills/express-auth-adapters/SKILL.md: signs in at Supabase and is greeted', async () => {
+    const origin = originOf(exampleWith('skills/express-auth-adapters/SKILL.md', 'backendAuth({'));
+    const visitor = await signedInToSupabase(origin);
+    expect(await visitor.get('/account')).toMatchObject({ status: 200, text: `Hello ${ada.email}` });
+  });
+
   it('docs/recipes/templates.md: sees a link to sign in, then their own address', async () => {
     const origin = originOf(exampleWith('docs/recipes/templates.md', "'view engine', 'ejs'"));
     const stranger = await createVisitor(origin).get('/');
     expect(stranger.text).toContain('<a href="/auth/login?returnTo=/account">');
     const visitor = await signedInToSupabase(origin);
     expect((await visitor.get('/account')).text).toContain(`Signed in as ${ada.email}`);
+  });
+
+  it('docs/moving/workos-sdk.md: stays signed in with the cookie of WorkOS’ SDK, which opens ours', async () => {
+    const origin = originOf(exampleWith('docs/moving/workos-sdk.md', 'b2bAuth('));
+    const { apiKey, clientId, hostname: apiHostname, port } = workos;
+    const { userManagement } = new WorkOS({ apiKey, clientId, apiHostname, port, https: false });
+    const session = { sealSession: true, cookiePassword };
+    const { email } = personal;
+    const theirs = await userManagement.authenticateWithPassword({ clientId, email, password: ada.password, session });
+    const sessionData = theirs.sealedSession ?? '';
+    const before = await userManagement.loadSealedSession({ sessionData, cookiePassword }).authenticate();
+
+    const visitor = createVisitor(origin);
+    visitor.cookies.set('wos-session', sessionData);
+    expect(await visitor.get('/dashboard')).toMatchObject({ status: 200, text: `Hello ${email}` });
+    const { sessionId } = (await visitor.getJson('/auth/session')).json;
+    expect(before).toMatchObject({ authenticated: true, sessionId });
+
+    const ours = (await signedInToWorkos(origin)).cookies.get('wos-session') ?? '';
+    const opened = await userManagement.loadSealedSession({ sessionData: ours, cookiePassword }).authenticate();
+    expect(opened).toMatchObject({ authenticated: true, user: { email } });
+  });
+
+  it('docs/moving/clerk.md: is let in by a permission of the organization', async () => {
+    const origin = originOf(exampleWith('docs/moving/clerk.md', 'b2bAuth('));
+    expect((await createVisitor(origin).getJson('/api/reports')).status).toBe(401);
+    expect((await (await signedInToWorkos(origin)).getJson('/api/reports')).status).toBe(403);
+    const member = await signedInToWorkos(origin, oneOrganization);
+    const [{ id: organization }] = oneOrganization.organizations;
+    expect((await member.getJson('/api/reports')).json).toEqual({ organization, email: oneOrganization.email });
+  });
+
+  it('docs/moving/auth-js.md: is let in by the address, as the callback signIn did', async () => {
+    const origin = originOf(exampleWith('docs/moving/auth-js.md', 'backendAuth('));
+    expect((await (await signedInToSupabase(origin)).get('/account')).text).toBe(`Hello ${ada.email}`);
+    const stranger = { email: 'eve@elsewhere.example', password: 'a password of eve' };
+    supabase.addUser(stranger);
+    expect((await createVisitor(origin).postJson('/auth/login', stranger)).status).toBe(403);
+  });
+
+  it('docs/moving/own-passwords.md: moves with the old password at the next sign-in, once', async () => {
+    const origin = originOf(exampleWith('docs/moving/own-passwords.md', 'moveUser'));
+    const isMoved = (): boolean => supabase.users().some(({ email }) => email === 'grace@example.com');
+    const signIn = async (password: string, email = ' Grace@example.com'): Promise<[Visitor, number]> => {
+      const visitor = createVisitor(origin);
+      return [visitor, (await visitor.postJson('/auth/login', { email: email.trim(), password })).status];
+    };
+    expect((await signIn('a wrong password'))[1]).toBe(401);
+    expect((await signIn('the old password', 'henry@example.com'))[1]).toBe(401);
+    expect(isMoved()).toBe(false);
+
+    const [visitor, status] = await signIn('the old password');
+    expect([status, isMoved()]).toEqual([200, true]);
+    expect((await visitor.get('/account')).text).toBe('Your account');
+    const created = supabase.calls('admin');
+    expect([(await signIn('the old password'))[1], supabase.calls('admin')]).toEqual([200, created]);
+  });
+
+  it('docs/moving/own-passwords.md: checks no more than five old passwords of an address', async () => {
+    const origin = originOf(exampleWith('docs/moving/own-passwords.md', 'moveUser'));
+    const email = 'mary@example.com';
+    const before = supabase.calls('admin');
+    for (let guess = 0; guess < 6; guess += 1) {
+      await createVisitor(origin).postJson('/auth/login', { email, password: `guess ${guess}` });
+    }
+    const right = await createVisitor(origin).postJson('/auth/login', { email, password: 'another old password' });
+    expect([right.status, supabase.calls('admin')]).toEqual([401, before]);
+  });
+
+  it('docs/recipes/web-and-mobile.md: reads and writes with the cookie, the phone with its token', async () => {
+    const origin = originOf(exampleWith('docs/recipes/web-and-mobile.md', 'credentials'));
+    const stranger = await createVisitor(origin).getJson('/api/notes');
+    expect([stranger.status, stranger.json.error.code]).toEqual([401, 'unauthenticated']);
+    const web = await signedInToSupabase(origin);
+    const written = await web.postJson('/api/notes', { text: 'from the web' });
+    expect(written.json).toEqual({ text: 'from the web', credential: 'cookie' });
+
+    const { access_token: token } = await supabase.issueSession(ada.email);
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ text: 'from the phone' });
+    const phone = await createVisitor(origin).post('/api/notes', { headers, body });
+    expect([phone.status, phone.json.credential]).toEqual([201, 'bearer']);
+    expect((await web.getJson('/api/notes')).json).toEqual(['from the web', 'from the phone']);
+
+    const foreign = { 'content-type': 'application/json', 'sec-fetch-site': 'cross-site' };
+    expect((await web.post('/api/notes', { headers: foreign, body })).status).toBe(403);
+    const stale = await createVisitor(origin).get('/api/notes', { headers: { authorization: 'Bearer a.b.c' } });
+    expect([stale.status, stale.json.error.code]).toEqual([401, 'invalid_token']);
+  });
+
+  it('docs/recipes/workos-actions.md: is allowed or denied with a signature, and accept agrees', async () => {
+    const origin = originOf(exampleWith('docs/recipes/workos-actions.md', 'constructAction'));
+    const { actions } = new WorkOS({ apiKey: workos.apiKey, clientId: workos.clientId });
+    const ask = async (email: string, secret = webhookSecret) => {
+      const body = JSON.stringify({
+        id: 'registration_action_1',
+        object: 'user_registration_action_context',
+        user_data: { object: 'user_data', email, name: null, first_name: 'A', last_name: 'B' },
+        ip_address: '127.0.0.1',
+      });
+      const at = Date.now();
+      const signature = createHmac('sha256', secret).update(`${at}.${body}`).digest('hex');
+      const headers = { 'content-type': 'application/json', 'workos-signature': `t=${at}, v1=${signature}` };
+      return createVisitor(origin).post('/workos/actions', { headers, body });
+    };
+    expect((await ask('ada@example.com', 'another secret')).status).toBe(400);
+    const allowed = (await ask('ada@example.com')).json;
+    expect(allowed).toMatchObject({ object: 'user_registration_action_response', payload: { verdict: 'Allow' } });
+    const { payload, signature: v1 } = allowed;
+    const sigHeader = `t=${payload.timestamp}, v1=${v1}`;
+    expect(await actions.verifyHeader({ payload, sigHeader, secret: webhookSecret })).toBe(true);
+    expect((await ask('eve@blocked.example')).json.payload).toMatchObject({ verdict: 'Deny' });
+
+    const visitor = createVisitor(origin);
+    workos.redirectUris.push(`${origin}/callback`);
+    const start = await visitor.get('/login');
+    const user = { ...personal, id: 'user_blocked', email: 'eve@blocked.example' };
+    workos.users.set(user.id, user);
+    const callback = await workos.authorize(start.location, { user });
+    expect((await visitor.get(callback.href)).status).toBe(403);
+  });
+
+  it('docs/recipes/cli.md: the API knows the user of a session’s token, and takes no cookie', async () => {
+    const origin = originOf(exampleWith('docs/recipes/cli.md', 'credentials'));
+    const { accessToken } = await workos.issueSession({ user: personal });
+    const headers = { authorization: `Bearer ${accessToken}` };
+    expect((await createVisitor(origin).get('/api/whoami', { headers })).json).toEqual({ user: personal.id });
+    expect((await (await signedInToWorkos(origin)).get('/api/whoami')).status).toBe(401);
+  });
+
+  it('docs/recipes/impersonation.md: sees who acts for them, who may not delete the account', async () => {
+    const origin = originOf(exampleWith('docs/recipes/impersonation.md', 'impersonator'));
+    const own = await signedInToWorkos(origin);
+    expect((await own.get('/dashboard')).text).toBe('<h1>Dashboard</h1>');
+    expect((await own.postJson('/account/delete', {})).status).toBe(200);
+
+    const impersonator = { email: 'staff<b>@example.com', reason: 'A question' };
+    const staff = await signedInToWorkos(origin, { ...personal, id: 'user_impersonated', impersonator });
+    const { text } = await staff.get('/dashboard');
+    expect(text).toContain(`staff&#60;b&#62;@example.com acts for ${personal.email}`);
+    expect((await staff.postJson('/account/delete', {})).status).toBe(403);
+    await staff.post('/logout', { headers: { origin } });
+    expect((await staff.getJson('/auth/session')).status).toBe(401);
+  });
+
+  it('docs/recipes/devices.md: sees their devices, and ends another one’s session', async () => {
+    const origin = originOf(exampleWith('docs/recipes/devices.md', 'listSessions'));
+    const [here, there, stranger] = [
+      await signedInToWorkos(origin),
+      await signedInToWorkos(origin),
+      await signedInToWorkos(origin, oneOrganization),
+    ];
+    const idOf = async (visitor: Visitor): Promise<string> => (await visitor.getJson('/auth/session')).json.sessionId;
+    const other = await idOf(there);
+    const { text } = await here.get('/account/devices');
+    expect([text.match(/This device/g)?.length, text.includes(`/account/devices/${other}/end`)]).toEqual([1, true]);
+    expect(text).not.toContain('<of 2026>');
+
+    const end = async (visitor: Visitor, id: string, headers = {}) =>
+      (await visitor.post(`/account/devices/${id}/end`, { headers })).status;
+    expect(await end(stranger, other)).toBe(404);
+    expect(await end(here, other, { 'sec-fetch-site': 'cross-site' })).toBe(403);
+    expect((await there.getJson('/auth/session')).status).toBe(200);
+    expect(await end(here, other, { origin })).toBe(303);
+    expect((await there.getJson('/auth/session')).status).toBe(401);
+    expect(workos.isSessionActive(other)).toBe(false);
+    expect((await here.get('/account/devices')).text).not.toContain(other);
   });
 
   it('docs/recipes/nextjs.md: passes on no user that a client made up', async () => {

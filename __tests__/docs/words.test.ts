@@ -48,12 +48,23 @@ const lines = (path: string): Text[] =>
 const pathsOf = (...patterns: string[]): string[] =>
   globSync(patterns, { exclude: (path) => path.includes('node_modules') || path.startsWith('docs/api') }).sort();
 
-/** This file, and German texts. */
-const otherWords = ['__tests__/docs/words.test.ts', '__tests__/support/translations.ts'];
+/** This file. */
+const otherWords = ['__tests__/docs/words.test.ts'];
 
 const areas: Readonly<Record<Area, readonly Text[]>> = {
-  lib: pathsOf('lib/**/*.ts').flatMap(lines),
-  docs: pathsOf('*.md', 'docs/**/*.md', 'bench/*.md', '.github/**/*.{md,yml}').flatMap(lines),
+  // Translations are not English.
+  lib: pathsOf('lib/**/*.ts')
+    .filter((path) => !path.startsWith('lib/texts/'))
+    .flatMap(lines),
+  docs: pathsOf(
+    '*.md',
+    'llms.txt',
+    'docs/**/*.md',
+    'skills/**/*.md',
+    'tools/agent-files/*.md',
+    'bench/*.md',
+    '.github/**/*.{md,yml}',
+  ).flatMap(lines),
   'example app': pathsOf('example-app/**/*.{ts,js,md}').flatMap(lines),
   tools: pathsOf('tools/*.{js,ts}', 'bench/*.ts', 'bench/variants/*.js', '.ci/*').flatMap(lines),
   tests: pathsOf('__tests__/**/*.{ts,js}')

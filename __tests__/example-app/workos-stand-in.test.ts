@@ -231,6 +231,22 @@ describe('the hosted page', () => {
     }
   });
 
+  it('leads back from there to an app on this machine, and nowhere else', async () => {
+    const { url } = await startSignIn();
+    const linkFor = async (address: string): Promise<string | undefined> =>
+      /<a class="button" href="([^"]*)"/.exec(await (await fetch(edited(url, 'redirect_uri', address))).text())?.[1];
+    expect(await linkFor('http://localhost:4001/app/callback?x')).toBe('http://localhost:4001/');
+    expect(await linkFor('https://[::1]:4001/callback')).toBe('https://[::1]:4001/');
+    for (const address of [
+      'https://evil.example/callback',
+      'http://localhost.evil.example/',
+      'javascript:alert(1)',
+      'x',
+    ]) {
+      expect(await linkFor(address)).toBeUndefined();
+    }
+  });
+
   it('takes a redirect URI that is registered later', async () => {
     const later = 'http://localhost:4000/callback';
     const { url } = await startSignIn({ redirectUri: later });

@@ -1,17 +1,13 @@
-import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
-import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import { killWorker, startWorker } from '../support/b2b-worker-process.ts';
-import type { Worker } from '../support/b2b-worker-process.ts';
+import { demoUsers } from '../../example-app/providers/workos/index.ts';
 import { codeBlocks, markdownFiles } from '../support/markdown.ts';
 import { startNginx } from '../support/nginx-server.ts';
 import type { NginxServer } from '../support/nginx-server.ts';
-import { startRedisServer } from '../support/redis-server.ts';
-import type { RedisServer } from '../support/redis-server.ts';
+import { startTwoProcesses } from '../support/two-processes.ts';
+import type { TwoProcesses } from '../support/two-processes.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Visitor } from '../support/visitor.ts';
 
@@ -24,51 +20,37 @@ const [documented = ''] = markdownFiles()
   .map(({ code }) => code);
 
 describe('two processes of an app, behind nginx, with one Redis', () => {
-  let redis: RedisServer;
-  let workos: WorkosStandIn;
-  let workers: Worker[] = [];
+  let processes: TwoProcesses;
   let neighbor: Server;
   let nginx: NginxServer;
-  let aheadMs = 0;
 
   beforeAll(async () => {
-    redis = await startRedisServer();
-    const now = (): number => Date.now() + aheadMs;
-    workos = await startWorkosStandIn({ clientId: 'client_test', apiKey: randomBytes(16).toString('hex'), now });
-    const cookiePassword = randomBytes(32).toString('base64');
-    const { clientId, apiKey, hostname: apiHostname, port } = workos;
-    const adapter = { clientId, apiKey, apiHostname, port, https: false, cookiePassword };
-    const options = { redisUrl: redis.url, password: cookiePassword, adapter };
-    workers = await Promise.all([startWorker(options), startWorker(options)]);
+    processes = await startTwoProcesses();
     neighbor = createServer((_req, res) => res.end('wiki'));
     await new Promise<void>((resolve) => neighbor.listen(0, '127.0.0.1', resolve));
-    const servers = workers.map(({ origin }) => `server ${new URL(origin).host};`);
+    const servers = processes.workers.map(({ origin }) => `server ${new URL(origin).host};`);
     nginx = await startNginx((port) =>
       documented
         .replace('listen 80;', `listen 127.0.0.1:${port};`)
         .replace('server 127.0.0.1:3000;', servers.join(' '))
         .replace('server 127.0.0.1:4000;', `server 127.0.0.1:${(neighbor.address() as AddressInfo).port};`),
     );
-    workos.redirectUris.push(`${nginx.origin}/callback`);
+    processes.workos.redirectUris.push(`${nginx.origin}/callback`);
   });
   afterAll(async () => {
     await nginx.close();
-    await Promise.all(workers.map(killWorker));
     neighbor.close();
     neighbor.closeAllConnections();
-    await workos.close();
-    await redis.stop();
+    await processes.close();
   });
 
-  /** For the workers and the provider; Redis keeps the time of day. */
-  async function advance(ms: number): Promise<void> {
-    aheadMs += ms;
-    await Promise.all(workers.map((worker) => worker.setAhead(aheadMs)));
-  }
-  const expireTokens = (): Promise<void> => advance(workos.switches.accessTokenTtlSeconds * 1000 + 6_000);
-  const refreshes = (): number => workos.requests.filter(({ grantType }) => grantType === 'refresh_token').length;
+  const expireTokens = (): Promise<void> =>
+    processes.advance(processes.workos.switches.accessTokenTtlSeconds * 1000 + 6_000);
+  const refreshes = (): number =>
+    processes.workos.requests.filter(({ grantType }) => grantType === 'refresh_token').length;
 
   async function signedIn(tokenBytes: number): Promise<Visitor> {
+    const { workos } = processes;
     workos.switches.extraClaims = tokenBytes === 0 ? {} : { permissions: ['x'.repeat(tokenBytes)] };
     const visitor = createVisitor(nginx.origin);
     const { location } = await visitor.get('/login');
@@ -78,12 +60,11 @@ describe('two processes of an app, behind nginx, with one Redis', () => {
     return visitor;
   }
 
-  // Two processes still exchange a token of such a session twice, or lose it, in some runs.
   it.each([
     ['one cookie', 0],
     ['several cookies', 2_600],
   ])('lose no one in fifty renewals of a session of %s', async (_what, tokenBytes) => {
-    workos.switches.replayGrace = false;
+    processes.workos.switches.replayGrace = false;
     const visitor = await signedIn(tokenBytes);
     const former = visitor.cookieHeader();
     for (let renewal = 0; renewal < 50; renewal += 1) {
@@ -99,7 +80,7 @@ describe('two processes of an app, behind nginx, with one Redis', () => {
       (await visitor.getJson(path)).status,
     ];
     expect(await inTurn('/api/me')).toEqual([200, 200]);
-    await advance(60_000);
+    await processes.advance(60_000);
     expect([...(await inTurn('/wiki/')), ...(await inTurn('/api/me'))]).toEqual([200, 200, 200, 200]);
     expect(refreshes()).toBe(50);
     await expireTokens();
@@ -110,7 +91,7 @@ describe('two processes of an app, behind nginx, with one Redis', () => {
     const visitor = await signedIn(2_600);
     await expireTokens();
     expect((await visitor.get('/wiki/')).status).toBe(200);
-    for (const { origin } of workers) {
+    for (const { origin } of processes.workers) {
       const direct = createVisitor(origin);
       for (const [cookie, value] of visitor.cookies) direct.cookies.set(cookie, value);
       expect((await direct.getJson('/api/me')).status).toBe(200);

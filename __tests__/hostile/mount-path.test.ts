@@ -25,6 +25,8 @@ const mounts: readonly (readonly [HostName, string | RegExp, () => express.Expre
   ['Express 4', '/:lang?', express4],
   ['Express 4', /^.*\/app/, express4],
 ];
+/** These take the whole path, so that no route is reached: every request says so. */
+const refused: ReadonlySet<string | RegExp> = new Set(['/{*tenant}', '/*?']);
 const targets = [
   '//evil.example/app/dash',
   '//evil.example/app/login',
@@ -60,7 +62,8 @@ it.each(mounts.filter(([name]) => hostNames.includes(name)))(
           );
           const isHome = origin === 'http://app.example' || origin.endsWith('workos.com');
           expect([method, target, location, isHome]).toEqual([method, target, location, true]);
-          expect([target, status < 500 && status >= 200]).toEqual([target, true]);
+          if (refused.has(path)) expect(head).not.toMatch(/^set-cookie:/im);
+          else expect([target, status < 500 && status >= 200]).toEqual([target, true]);
         }
       }
     } finally {

@@ -7,6 +7,7 @@ import type { Host } from '../support/hosts.ts';
 import { serve } from '../support/servers.ts';
 import { frontNames, hostNames } from '../support/variant.ts';
 import { createVisitor } from '../support/visitor.ts';
+import { connectionTo } from '../support/workos-connection.ts';
 
 let workos: WorkosStandIn;
 beforeAll(async () => {
@@ -16,11 +17,7 @@ afterAll(() => workos.close());
 
 function mount(host: Host, prefix: string): void {
   const auth = b2bAuth({
-    clientId: workos.clientId,
-    apiKey: workos.apiKey,
-    apiHostname: workos.hostname,
-    port: workos.port,
-    https: false,
+    ...connectionTo(workos),
     cookiePassword: randomBytes(32).toString('base64'),
     protectedRoutes: `${prefix}/dashboard(.*)`,
   });

@@ -76,3 +76,19 @@ it('computes contrast as WCAG does', () => {
   expect(contrast(color('#777'), color('#fff'))).toBeCloseTo(4.48, 2);
   expect(contrast(color('#123456'), color('#123456'))).toBe(1);
 });
+
+it('has a focus ring of the accent’s hue that stands out from the card and from the page', () => {
+  const pages = { light: '#f4f5f7', dark: '#0e1014' } as const;
+  for (const scheme of ['light', 'dark'] as const) {
+    expect(schemesOf(stylesheet)[scheme]['paper']).toBe(pages[scheme]);
+    for (const value of colors) {
+      const { ring } = schemesOf(rulesFor(value))[scheme];
+      for (const background of [cardColors[scheme], pages[scheme]]) {
+        const isVisible = contrast(color(ring), color(background)) >= 3;
+        expect({ value, scheme, background, isVisible }).toEqual({ value, scheme, background, isVisible: true });
+      }
+    }
+  }
+  expect(schemesOf(rulesFor('#5e6ad2')).light['ring']).toBe('#5e6ad2');
+  expect(schemesOf(rulesFor('#ffe600')).light['ring']).not.toBe('#ffe600');
+});

@@ -3,6 +3,7 @@ import {
   authenticateUpgrade,
   endSession,
   forwardAuth,
+  getSession,
   requireSession,
   AuthError,
   ConfigurationError,
@@ -34,6 +35,13 @@ describe.each(adapters)("whenCoordinatorDown: 'refuse' with $name", ({ start }) 
     auth = router;
     host.use('/strict', guard(refuse), (_req, res) => sendJson(res, {}));
     host.use('/serving', guard({ whenCoordinatorDown: 'serve' }), (_req, res) => sendJson(res, {}));
+    host.use('/nested', guard({ whenCoordinatorDown: 'serve' }), guard(refuse), (_req, res) => sendJson(res, {}));
+    host.use(
+      '/asked',
+      (req, _res, next) => void getSession(req).then(() => next(), next),
+      guard(refuse),
+      (_req, res) => sendJson(res, {}),
+    );
     host.use('/checked', guard({ ...refuse, check: () => false }), (_req, res) => sendJson(res, {}));
     host.use('/bearer', guard({ ...refuse, credentials: ['bearer'] }), (_req, res) => sendJson(res, {}));
     host.use('/forward', forwardAuth(router, { ...refuse, token: true }) as Handler);
@@ -149,11 +157,44 @@ describe.each(adapters)("whenCoordinatorDown: 'refuse' with $name", ({ start }) 
     }
   });
 
-  it('answers 503 to what the coordinator did not say', async () => {
+  // Clients of Redis can give a hash as a Map or a list, which have no times by name.
+  it.each([
+    ['a text', 'nonsense'],
+    ['a Map', new Map([['ended', 1]])],
+    ['a list', ['ended', '1']],
+    ['no time', { ended: 'soon' }],
+  ])('answers 503 where the coordinator gives %s for a record', async (_, answer) => {
     const visitor = await app.signedIn();
     app.clock.advance(readMs + 1);
-    shared.read = () => Promise.resolve('nonsense' as never);
-    expect(await statusOf(visitor, '/strict')).toBe(503);
+    shared.read = () => Promise.resolve(answer as never);
+    expect(await statusesOf(visitor, ['/strict', '/serving'])).toEqual([503, 200]);
+  });
+
+  it.each(['throws at once', 'never answers'])('answers 503 where the coordinator %s', async (kind) => {
+    const visitor = await app.signedIn();
+    app.clock.advance(readMs + 1);
+    shared.read = () => {
+      if (kind === 'throws at once') throw new Error('down');
+      return new Promise<never>(() => undefined);
+    };
+    expect(await statusesOf(visitor, ['/strict', '/nested', '/asked', '/forward', '/upgrade'])).toEqual(
+      Array.from({ length: 5 }, () => 503),
+    );
+  });
+
+  it('counts an answer of the coordinator no longer where the clock is set back', async () => {
+    const visitor = await app.signedIn();
+    const { authorization = '' } = (await visitor.get('/forward')).headers;
+    const bearer = createVisitor(app.origin);
+    const statuses = async (): Promise<unknown[]> => [
+      await statusOf(visitor, '/strict'),
+      (await bearer.get('/bearer', { headers: { authorization } })).status,
+    ];
+    app.clock.advance(readMs + 1);
+    expect(await statuses()).toEqual([200, 200]);
+    shared.isDown = true;
+    app.clock.advance(-60_000);
+    expect(await statuses()).toEqual([503, 503]);
   });
 
   it('answers 503 to a bearer token likewise', async () => {

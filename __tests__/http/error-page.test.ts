@@ -1,4 +1,5 @@
 import { render } from '../../lib/core/html.ts';
+import { errorTable } from '../../lib/error-table.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
@@ -51,7 +52,7 @@ it.each<[AuthErrorCode, number, string, string]>([
   expect(page.markup).toContain('<a href="/">Back to home</a>');
   // For support: what to look for in the log.
   expect(page.markup).toContain(
-    `<p class="reference">${code} · <time datetime="2026-01-31T09:05:59.000Z">2026-01-31 09:05 UTC</time></p>`,
+    `<p class="reference" dir="ltr">${code} <time datetime="2026-01-31T09:05:59.000Z">2026-01-31 09:05 UTC</time></p>`,
   );
 });
 
@@ -94,7 +95,7 @@ it('reloads the page if that may help, and links to the start page if there is o
 
 it('links to help if only the operators can fix it', () => {
   const { markup } = pageFor('provider_refused', { links: { help: 'https://help.example/' } });
-  expect(markup).toContain('<a class="button" href="https://help.example/">Help</a>');
+  expect(markup).toContain('<a class="button" href="https://help.example/">Contact support</a>');
 });
 
 it('shows who is signed in, and offers another account', () => {
@@ -109,7 +110,7 @@ it('shows no brand if there is none, and has an English title', () => {
   const { markup, policy } = pageFor('forbidden');
   expect(markup).toContain('<html lang="en" dir="ltr">');
   expect(markup).toContain('<title>You don’t have access</title>');
-  expect(markup).not.toMatch(/class="brand"|<img|emblem|<footer/);
+  expect(markup).not.toMatch(/class="brand"|class="app"|<img|<footer/);
   expect(policy).toBe(
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
   );
@@ -158,4 +159,32 @@ it('uses the language of the page, and marks English text', () => {
 it('shows the message of a specific failure unchanged', () => {
   const { markup } = pageFor('forbidden', { lang: 'de' }, { options: { message: 'Dieser Mandant ist gesperrt.' } });
   expect(markup).toContain('role="alert">Dieser Mandant ist gesperrt.</p>');
+});
+
+const emblemIn = (markup: string): string | undefined =>
+  /<p class="(emblem[^"]*)" aria-hidden="true">(<svg.*?<\/svg>)/.exec(markup)?.[0];
+
+it('always shows the brand, the application’s name, and an emblem for the outcome', () => {
+  const emblems = (['access_denied', 'invalid_state', 'unauthenticated', 'provider_refused'] as const).map((code) => {
+    const { markup } = pageFor(code, { title: 'Northwind' });
+    expect(markup).toContain('<span class="mark" aria-hidden="true">N</span>');
+    expect(markup).toContain('</h1>\n<p class="app"><strong dir="auto">Northwind</strong></p>');
+    return emblemIn(markup);
+  });
+  expect(emblems.every((emblem) => emblem !== undefined)).toBe(true);
+  expect(new Set(emblems).size).toBe(4);
+});
+
+it('marks only what failed as bad', () => {
+  for (const code of Object.keys(errorTable) as AuthErrorCode[]) {
+    const emblem = emblemIn(pageFor(code).markup) ?? '';
+    const isFailure = errorTable[code].status >= 500 || emblem.includes('M12 4 2.8');
+    expect([code, emblem.startsWith('<p class="emblem bad"')]).toEqual([code, isFailure]);
+    expect(emblem).not.toContain('good');
+  }
+});
+
+it('says that another step leads into the application', () => {
+  const { markup } = pageFor('sign_in_incomplete', { title: 'Northwind' });
+  expect(markup).toContain('<p class="app">to continue to <strong dir="auto">Northwind</strong></p>');
 });

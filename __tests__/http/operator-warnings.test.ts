@@ -119,3 +119,36 @@ describe('b2bAuth behind https', () => {
     expect(await startSignIns({})).toEqual([]);
   });
 });
+
+describe('a request from another site', () => {
+  const ask = async (mode: string | undefined, origins: readonly string[]): Promise<void> => {
+    const former = process.env['NODE_ENV'];
+    if (mode === undefined) delete process.env['NODE_ENV'];
+    else process.env['NODE_ENV'] = mode;
+    const { host, listener } = createApplication();
+    host.use(backendAuth({ url: 'http://127.0.0.1:9', anonKey: 'sb_publishable_test' }));
+    const server = await serve(listener);
+    for (const origin of origins) {
+      const headers = { origin, 'sec-fetch-site': 'cross-site' };
+      expect((await createVisitor(server.origin).ask('/auth/logout', { method: 'POST', headers })).status).toBe(403);
+    }
+    await server.close();
+    process.env['NODE_ENV'] = former;
+  };
+
+  it('is in development one warning per origin, which names the option', async () => {
+    await ask(undefined, ['http://localhost:5173', 'http://localhost:5173', 'null', 'x'.repeat(400)]);
+    await ask('development', ['http://localhost:5173', 'http://localhost:5174']);
+    expect(warnings).toEqual(
+      [5173, 5174].map(
+        (port) =>
+          `backendAuth refused a request from another site with 403: it came from http://localhost:${port}; if that is your own site, add it to trustedOrigins`,
+      ),
+    );
+  });
+
+  it.each(['production', 'test'])('is no warning in %s', async (mode) => {
+    await ask(mode, ['http://localhost:5175']);
+    expect(warnings).toEqual([]);
+  });
+});

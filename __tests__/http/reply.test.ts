@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { html } from '../../lib/core/html.ts';
+import { pageView } from '../../lib/http/page-view.ts';
 import { json, page, redirect, sendReply } from '../../lib/http/reply.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 import { rawRequest, sendRaw } from '../support/raw-socket.ts';
@@ -33,7 +34,10 @@ describe('a reply', () => {
   });
 
   it('with a page has its policy and the other headers of a page', async () => {
-    const { headers, body } = await send(page(200, html`<p>Hello</p>`, "default-src 'none'"), get);
+    const { headers, body } = await send(
+      page(200, html`<p>Hello</p>`, "default-src 'none'", pageView('Hello', { kind: 'error' })),
+      get,
+    );
     expect(body).toBe('<p>Hello</p>');
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(headers.get('content-security-policy')).toBe("default-src 'none'");

@@ -35,8 +35,8 @@ it('compile with the checks of libraries on', () => {
 });
 
 it.each([
-  ['B2bAuthOptions', 34],
-  ['BackendAuthOptions', 44],
+  ['B2bAuthOptions', 36],
+  ['BackendAuthOptions', 46],
   ['BackendCookieOptions', 6],
   ['BackendPagesOptions', 10],
   ['CookieOptions', 5],

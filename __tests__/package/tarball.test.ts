@@ -1,9 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
-import { codeBlocks } from '../support/markdown.ts';
+import { installTarball, typeErrors } from '../support/consumer.ts';
 
 const run = promisify(execFile);
 const root = process.cwd();
@@ -13,35 +12,14 @@ const sdks = {
   backend: ['@supabase/ssr@0.12', '@supabase/supabase-js@2'],
 } as const;
 
-/** What a user has after `npm install`: the packed tarball in an empty directory, and what is installed beside it. */
-async function installTarball(...beside: readonly string[]): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'consumer-'));
-  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory], {
-    cwd: root,
-  });
-  const [{ filename }] = JSON.parse(stdout);
-  await writeFile(join(directory, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
-  const tools = ['@types/express@5', 'typescript@6', '@types/node@22'];
-  await run('npm', ['install', '--no-audit', '--no-fund', `./${filename}`, ...beside, ...tools], { cwd: directory });
-  return directory;
-}
-
-/** The files in which TypeScript finds an error. */
-async function typeErrors(directory: string, source: string, options: object): Promise<string[]> {
-  await writeFile(join(directory, 'consumer.ts'), source);
-  const shared = { target: 'es2022', module: 'nodenext', strict: true, noEmit: true, types: ['node'] };
-  const compilerOptions = { ...shared, ...options };
-  await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['consumer.ts'] }));
-  const check = run(join(directory, 'node_modules/.bin/tsc'), ['-p', directory], { cwd: directory });
-  const { stdout } = await check.catch((failure: unknown) => failure as { stdout: string });
-  return stdout.split('\n').filter((line) => /^\S.*: error TS/.test(line));
-}
-
 async function inDirectory(directory: string, file: string, source: string): Promise<string> {
   await writeFile(join(directory, file), source);
   const { stdout } = await run(process.execPath, [file], { cwd: directory });
   return stdout.trim();
 }
+
+/** The translations of the built-in pages. */
+const languages = ['ar', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt', 'zh'];
 
 /** What every server entry exports. */
 const serverFunctions = [
@@ -80,12 +58,13 @@ const entries: Readonly<Record<string, readonly string[]>> = {
   'express-auth-adapters/passport': ['passportShape'],
   'express-auth-adapters/redis': ['createRedisCoordinator'],
   'express-auth-adapters/testing': ['createB2bTestKit', 'createBackendTestKit'],
+  ...Object.fromEntries(languages.map((language) => [`express-auth-adapters/texts/${language}`, [language]])),
 };
 
 describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
   let directory: string;
   beforeAll(async () => {
-    directory = await installTarball(`express@${express}`, ...sdks.b2b, ...sdks.backend);
+    directory = await installTarball([`express@${express}`, ...sdks.b2b, ...sdks.backend]);
   }, 180_000);
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
@@ -181,9 +160,16 @@ describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
        import type { Session } from 'express-auth-adapters';
        import { createB2bClient } from 'express-auth-adapters/client';
        import { createRedisCoordinator } from 'express-auth-adapters/redis';
+       import type { Translation } from 'express-auth-adapters';
+       import { de } from 'express-auth-adapters/texts/de';
        import express from 'express';
        const app = express();
        app.use(b2bAuth({ sessionPath: '/auth/b2b' }), backendAuth());
+       b2bAuth({ pages: { lang: 'de', text: de } });
+       backendAuth({ pages: { lang: 'de', text: { ...de, signInButton: 'Los' } } });
+       const { signInButton, ...others } = de;
+       // @ts-expect-error a text is missing
+       others satisfies Translation;
        app.use('/a', requireSession, requireSession({ adapter: 'b2b', organization: true, check: (session) => session.organizationId !== 'x' }));
        app.get('/', async (req, res) => {
          const session: Session | null = await getSession(req);
@@ -223,7 +209,7 @@ describe.each([
 ])('the packed tarball beside the SDK of $entry alone', ({ entry, factory, installed, other, missing, options }) => {
   let directory: string;
   beforeAll(async () => {
-    directory = await installTarball('express@5', ...installed);
+    directory = await installTarball(['express@5', ...installed]);
   }, 180_000);
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
@@ -269,6 +255,8 @@ describe.each([
       import { requireSession } from 'express-auth-adapters';
       import { ${factory} } from 'express-auth-adapters/${entry}';
       import { createB2bTestKit } from 'express-auth-adapters/testing';
+      import { de } from 'express-auth-adapters/texts/de';
+      ${factory}({ pages: { text: de } });
       ${factory}({ sessionPath: '/auth/me' }) satisfies object;
       export const guards = [requireSession(), createB2bTestKit];`;
       const settings = { module: 'commonjs', moduleResolution, skipLibCheck: true, ...others };
@@ -317,64 +305,22 @@ describe.each([
   }, 60_000);
 });
 
-describe('the examples of docs/testing.md', () => {
-  let directory: string;
-  let firstLines: readonly string[];
-  const files: string[] = [];
-
-  beforeAll(async () => {
-    const runners = ['supertest@7', '@types/supertest@7', 'vitest@4'];
-    directory = await installTarball('express@5', ...sdks.b2b, ...sdks.backend, ...runners);
-    const text = await readFile(join(root, 'docs/testing.md'), 'utf8');
-    firstLines = [...text.matchAll(/\| `(import \{ test \} from '[^']+';)`/g)].map(([, line = '']) => line);
-    const examples = codeBlocks({ path: 'docs/testing.md', text }).filter(({ code }) => /^test\(/m.test(code));
-    expect(examples.length).toBeGreaterThan(4);
-    for (const [runner, line] of [
-      ['vitest', firstLines[0]],
-      ['node', firstLines[1]],
-    ] as const) {
-      for (const [index, { code }] of examples.entries()) {
-        const file = `testing-${runner}-${index}.test.ts`;
-        files.push(file);
-        await writeFile(join(directory, file), `${line}\n${code}`);
-      }
-    }
-  }, 180_000);
-  afterAll(() => rm(directory, { recursive: true, force: true }));
-
-  const filesOf = (runner: string): string[] => files.filter((file) => file.startsWith(`testing-${runner}`));
-  const inConsumer = () => ({ cwd: directory, env: { PATH: process.env['PATH'] } });
-
-  it('pass in Vitest without settings, with the first line that the page names', async () => {
-    expect(firstLines[0]).toContain("'vitest'");
-    const vitest = join(directory, 'node_modules/.bin/vitest');
-    const { stdout } = await run(vitest, ['run', '--no-color', 'testing-vitest'], inConsumer());
-    expect(stdout).toMatch(new RegExp(`Test Files\\s+${filesOf('vitest').length} passed`));
-  }, 120_000);
-
-  it('pass in `node --test` without settings, with the first line that the page names', async () => {
-    expect(firstLines[1]).toContain("'node:test'");
-    // From Node 22.18 on, types are stripped without the flag.
-    const flags = ['--test', '--experimental-strip-types', '--test-reporter=tap'];
-    const { stdout } = await run(process.execPath, [...flags, ...filesOf('node')], inConsumer());
-    expect(stdout).toMatch(new RegExp(`^# pass ${filesOf('node').length}$`, 'm'));
-    expect(stdout).toMatch(/^# fail 0$/m);
-  }, 120_000);
-});
-
 describe('the packed tarball', () => {
   it('contains the built code, the docs and the legal texts, and nothing else', async () => {
     const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root });
     const [{ files, size }] = JSON.parse(stdout);
     const tops = new Set(files.map(({ path }: { path: string }) => path.split('/')[0]));
     expect([...tops].sort()).toEqual([
+      'AGENTS.md',
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
       'SECURITY.md',
       'dist',
       'docs',
+      'llms.txt',
       'package.json',
+      'skills',
     ]);
     const paths = files.map(({ path }: { path: string }) => path);
     const internal = /stand-in|example-app|\.test\.|docs\/(?:contributing|releasing)|\.map$|\.png$|\.ts$(?<!\.d\.ts)/;
@@ -412,6 +358,35 @@ describe('the packed tarball', () => {
     const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program]);
     // Each part that loads on its first use makes the rest one file more.
     expect(Number(stdout)).toBeLessThan(32);
+  });
+
+  it('loads a translation only where it is imported, and nothing with it', async () => {
+    const loaded = async (...entries: readonly string[]): Promise<string[]> => {
+      const program = `
+        import { registerHooks } from 'node:module';
+        const own = [];
+        registerHooks({ load: (url, context, next) => (url.startsWith('file://${root}/dist/') && own.push(url.slice(url.indexOf('/dist/') + 6)), next(url, context)) });
+        for (const entry of ${JSON.stringify(entries)}) await import('${root}/dist/' + entry);
+        console.log(JSON.stringify(own));`;
+      const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program]);
+      return JSON.parse(stdout);
+    };
+    const others = [
+      'index.js',
+      'b2b/index.js',
+      'backend/index.js',
+      'client/index.js',
+      'redis/index.js',
+      'testing/index.js',
+    ];
+    const without = await loaded(...others);
+    expect(without.length).toBeGreaterThan(10);
+    expect(without.filter((file) => file.startsWith('texts/'))).toEqual([]);
+    // No part of a text is in a shared file either.
+    const german = 'Sehen Sie im Spam-Ordner nach';
+    for (const file of without) expect(await readFile(join(root, 'dist', file), 'utf8')).not.toContain(german);
+    expect(await readFile(join(root, 'dist/texts/de.js'), 'utf8')).toContain(german);
+    for (const language of languages) expect(await loaded(`texts/${language}.js`)).toEqual([`texts/${language}.js`]);
   });
 
   it('has its repository, its issue tracker and search keywords', async () => {

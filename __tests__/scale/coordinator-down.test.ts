@@ -1,11 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { jest } from '@jest/globals';
-import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import { killWorker, startWorker } from '../support/b2b-worker-process.ts';
+import { demoUsers } from '../../example-app/providers/workos/index.ts';
 import type { Worker } from '../support/b2b-worker-process.ts';
-import { startRedisServer } from '../support/redis-server.ts';
-import type { RedisServer } from '../support/redis-server.ts';
+import { startTwoProcesses } from '../support/two-processes.ts';
+import type { TwoProcesses } from '../support/two-processes.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Visitor } from '../support/visitor.ts';
 
@@ -15,33 +12,17 @@ jest.setTimeout(60_000);
 const readMs = 5_000;
 
 describe("a guard with whenCoordinatorDown: 'refuse', in two processes with one Redis", () => {
-  let redis: RedisServer;
-  let workos: WorkosStandIn;
-  let workers: Worker[] = [];
-  let aheadMs = 0;
+  let processes: TwoProcesses;
 
   beforeEach(async () => {
-    redis = await startRedisServer();
-    const now = (): number => Date.now() + aheadMs;
-    workos = await startWorkosStandIn({ clientId: 'client_test', apiKey: randomBytes(16).toString('hex'), now });
-    const cookiePassword = randomBytes(32).toString('base64');
-    const { clientId, apiKey, hostname: apiHostname, port } = workos;
-    const adapter = { clientId, apiKey, apiHostname, port, https: false, cookiePassword };
-    const options = { redisUrl: redis.url, password: cookiePassword, adapter };
-    workers = await Promise.all([startWorker(options), startWorker(options)]);
+    processes = await startTwoProcesses();
   });
-  afterEach(async () => {
-    await Promise.all(workers.map(killWorker));
-    await workos.close();
-    await redis.stop();
-  });
+  afterEach(() => processes.close());
 
-  async function outliveReads(): Promise<void> {
-    aheadMs += readMs + 1_000;
-    await Promise.all(workers.map((worker) => worker.setAhead(aheadMs)));
-  }
+  const outliveReads = (): Promise<void> => processes.advance(readMs + 1_000);
 
   async function signedIn({ origin }: Worker): Promise<Visitor> {
+    const { workos } = processes;
     workos.redirectUris.push(`${origin}/callback`);
     const visitor = createVisitor(origin);
     const callback = await workos.authorize((await visitor.get('/login')).location, { user: demoUsers.personal });
@@ -54,12 +35,12 @@ describe("a guard with whenCoordinatorDown: 'refuse', in two processes with one 
   ];
 
   it('answers 503 once Redis was killed, and lets in again when it is back', async () => {
-    const visitor = await signedIn(workers[0]!);
+    const visitor = await signedIn(processes.workers[0]);
     expect(await statuses(visitor)).toEqual([200, 200]);
-    await redis.kill();
+    await processes.redis.kill();
     await outliveReads();
     expect(await statuses(visitor)).toEqual([503, 200]);
-    await redis.start();
+    await processes.redis.start();
     // The client connects again by itself, and what was read during the outage counts for five seconds.
     for (let tries = 0; (await visitor.getJson('/api/strict')).status !== 200; tries += 1) {
       expect(tries).toBeLessThan(200);
@@ -69,12 +50,12 @@ describe("a guard with whenCoordinatorDown: 'refuse', in two processes with one 
   });
 
   it('serves no session that the other process ended while neither knows of the other', async () => {
-    const [here, there] = workers;
-    const visitor = await signedIn(here!);
+    const [here, there] = processes.workers;
+    const visitor = await signedIn(here);
     const { id } = (await visitor.getJson('/auth/session')).json.user;
-    await redis.kill();
+    await processes.redis.kill();
     await outliveReads();
-    expect((await createVisitor(there!.origin).post(`/server/end/${id}`)).status).toBeGreaterThanOrEqual(500);
+    expect((await createVisitor(there.origin).post(`/server/end/${id}`)).status).toBeGreaterThanOrEqual(500);
     // The default serves it here, because this process could not hear of it.
     expect(await statuses(visitor)).toEqual([503, 200]);
   });

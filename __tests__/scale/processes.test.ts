@@ -12,6 +12,7 @@ import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';
 import { createVisitor, send } from '../support/visitor.ts';
 import type { Answer, Ask } from '../support/visitor.ts';
+import { connectionTo } from '../support/workos-connection.ts';
 
 // Starting four processes takes its time on a busy machine; what a request may take is the adapter's own budget.
 jest.setTimeout(60_000);
@@ -43,14 +44,7 @@ afterEach(async () => {
 const workerOptions = (): WorkerOptions => ({
   redisUrl: redis.url,
   password: cookiePassword,
-  adapter: {
-    clientId: workos.clientId,
-    apiKey: workos.apiKey,
-    apiHostname: workos.hostname,
-    port: workos.port,
-    https: false,
-    cookiePassword,
-  },
+  adapter: { ...connectionTo(workos), cookiePassword },
 });
 
 async function untilRefused({ origin }: Worker): Promise<void> {

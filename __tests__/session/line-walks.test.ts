@@ -11,8 +11,8 @@ const tokenMs = 5 * minute;
 /** A little less than undelivered tokens wait. */
 const awayMs = 7 * day;
 
-/** One visit of a browser; each number decides something, from 0 to 1. */
-interface Visit {
+/** One request of a browser. */
+interface Request {
   readonly afterMs: number;
   readonly browser: number;
   readonly process: number;
@@ -23,12 +23,12 @@ interface Visit {
 }
 
 interface Walk {
-  readonly requests: readonly Visit[];
+  readonly requests: readonly Request[];
   /** How far the second process' clock is ahead, in milliseconds. */
   readonly aheadMs: number;
 }
 
-const visit: fc.Arbitrary<Visit> = fc.record({
+const request: fc.Arbitrary<Request> = fc.record({
   afterMs: fc.oneof(
     { arbitrary: fc.nat(lateMs), weight: 5 },
     { arbitrary: fc.nat(10 * minute), weight: 4 },
@@ -125,7 +125,7 @@ class World {
   }
 
   /** @returns whether the session is alive, `undefined` where the browser stayed away for too long */
-  visit({ afterMs, browser: index, process, isLate, isDelivered, isHeard }: Visit): boolean | undefined {
+  take({ afterMs, browser: index, process, isLate, isDelivered, isHeard }: Request): boolean | undefined {
     this.#now += afterMs;
     if (this.#browsers.some(({ seenAt }) => this.#now - seenAt > awayMs)) return undefined;
     const browser = this.#browsers[index]!;
@@ -146,7 +146,7 @@ class World {
 
 it('a line loses no session that is used once a week, whatever is delivered, heard of or late', async () => {
   const walks: fc.Arbitrary<Walk> = fc.record({
-    requests: fc.array(visit, { minLength: 40, maxLength: 120, size: 'max' }),
+    requests: fc.array(request, { minLength: 40, maxLength: 120, size: 'max' }),
     aheadMs: fc.integer({ min: -30_000, max: 30_000 }),
   });
   const check = fc.property(
@@ -157,7 +157,7 @@ it('a line loses no session that is used once a week, whatever is delivered, hea
       for (const [index, each] of requests.entries()) {
         // Some browsers get hardly any answer, as behind a gateway.
         const isDelivered = each.isDelivered && ((index * 7919) % 100) / 100 < delivered;
-        const isAlive = world.visit({ ...each, isDelivered });
+        const isAlive = world.take({ ...each, isDelivered });
         if (isAlive === undefined) return;
         expect(isAlive).toBe(true);
       }

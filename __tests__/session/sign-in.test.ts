@@ -34,7 +34,7 @@ function place(failing?: 1 | 2) {
   };
   const request: SignInRequest = {
     req: { headers: { cookie: 'session=old' } },
-    cookies: new Map(),
+    heldCookies: new Map(),
     peer: undefined,
     startedAt: undefined,
     returnTo: String,

@@ -14,6 +14,7 @@ import type { RunningServer } from './servers.ts';
 import { createApplication, publicOrigin, variantOptions } from './application.ts';
 import { createVisitor } from './visitor.ts';
 import type { Visitor } from './visitor.ts';
+import { connectionTo } from './workos-connection.ts';
 
 export { createClock, demoUsers };
 export type { Clock };
@@ -66,11 +67,7 @@ export async function startB2bApp(setup: B2bAppSetup = {}): Promise<B2bApp> {
   const cookiePassword = randomBytes(32).toString('base64');
   const events: AuthEvent[] = [];
   const all = variantOptions<B2bAuthOptions>({
-    clientId: workos.clientId,
-    apiKey: workos.apiKey,
-    apiHostname: workos.hostname,
-    port: workos.port,
-    https: false,
+    ...connectionTo(workos),
     cookiePassword,
     protectedRoutes: [`${prefix === '/' ? '' : prefix}/dashboard(.*)`],
     now: clock.now,

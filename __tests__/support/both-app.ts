@@ -10,6 +10,7 @@ import { sendJson, sendText } from './hosts.ts';
 import type { Host } from './hosts.ts';
 import { variantOptions } from './application.ts';
 import type { Visitor } from './visitor.ts';
+import { connectionTo } from './workos-connection.ts';
 
 export interface BothApp extends BackendApp {
   readonly workos: WorkosStandIn;
@@ -31,11 +32,7 @@ export async function startBothApp({ b2b, before, after, ...setup }: BothAppSetu
   const { workos, clock } = provider;
   const events: BackendApp['events'] = [];
   const b2bOptions = variantOptions<B2bAuthOptions>({
-    clientId: workos.clientId,
-    apiKey: workos.apiKey,
-    apiHostname: workos.hostname,
-    port: workos.port,
-    https: false,
+    ...connectionTo(workos),
     cookiePassword: randomBytes(32).toString('base64'),
     sessionPath: '/b2b/session',
     protectedRoutes: '/dashboard(.*)',

@@ -1,7 +1,7 @@
 import { withQuery } from '../../lib/core/url.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
-import { chooserPage } from '../../lib/b2b/organizations.ts';
+import { chooserPage } from '../../lib/b2b/chooser-page.ts';
 import { FormProblem, readEmail } from '../../lib/backend/form-fields.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import type { BackendAuthOptions } from '../../lib/backend/option-schema.ts';
@@ -12,18 +12,11 @@ import {
   signedInPage,
   signInPage,
   signUpPage,
-  ssoPage,
 } from '../../lib/backend/pages/credentials.ts';
+import { ssoPage } from '../../lib/backend/pages/sso.ts';
 import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/pages/consent.ts';
-import {
-  enrollPage,
-  factorsPage,
-  qrCode,
-  rejectedPage,
-  removePage,
-  unavailablePage,
-  verifyPage,
-} from '../../lib/backend/pages/factors.ts';
+import { enrollPage } from '../../lib/backend/pages/enroll.ts';
+import { factorsPage, rejectedPage, removePage, unavailablePage, verifyPage } from '../../lib/backend/pages/factors.ts';
 import {
   confirmPage,
   linkExpiredPage,
@@ -31,7 +24,10 @@ import {
   otherLinkPage,
   pleaseSignInPage,
 } from '../../lib/backend/pages/notice.ts';
+import { createPasswordRule, weakPassword } from '../../lib/backend/new-password.ts';
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
+import { qrCode } from '../../lib/backend/pages/qr-code.ts';
+import { resendAfter } from '../../lib/backend/pages/resend.ts';
 import { passkeysPage, removePasskeyPage, renamePage } from '../../lib/backend/pages/passkeys.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
@@ -60,13 +56,20 @@ const enrollment = {
 };
 const passkey: Passkey = { id: 'p', name: '', createdAt, lastUsedAt: '' };
 const withPasskeys = ['password', 'code', 'passkey'] as const satisfies BackendAuthOptions['signInMethods'];
+/** As GoTrue's SDK tells it. */
+const shortPassword = { message: 'Password should be at least 12 characters.', reasons: ['length'] };
+const resend = resendAfter(60, Date.UTC(2026, 0, 31, 9, 5));
 const picture = await qrCode(enrollment.uri, 'QR code for your authenticator app');
 
 /** What pages show of an adapter with these options. */
 export function siteOf(options: BackendAuthOptions = {}): Site {
   const required = { url: 'https://abcdefghijklmnopqrst.supabase.co', anonKey: 'sb_publishable_abc_def' };
   const settings = readBackendOptions({ ...required, ...options }, {});
-  return { settings, text: createTexts(englishText, settings.pages.text, settings.pages.lang) };
+  return {
+    settings,
+    text: createTexts(englishText, settings.pages.text, settings.pages.lang),
+    passwordRule: createPasswordRule(settings.passwordMinLength),
+  };
 }
 
 /** A request at the root of an application. */
@@ -143,6 +146,10 @@ function formPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
     'sign-up': signUpPage(site, request, state),
     'sign-up, email malformed': signUpPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
     'sign-up, weak password': signUpPage(site, request, { ...again, error: failure('weak_password') }),
+    'sign-up, short password': signUpPage({ ...site, passwordRule: { minLength: () => 12 } }, request, {
+      ...again,
+      error: weakPassword(shortPassword, {}),
+    }),
     'sign-up, throttled': signUpPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 30 }) }),
   };
 }
@@ -187,7 +194,7 @@ function accountPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
     forgot: forgotPage(site, request, state),
     'forgot, email malformed': forgotPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
     'forgot, throttled': forgotPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 700 }) }),
-    'recovery mail sent': mailPage(site, request, { kind: 'forgot_sent', email, returnTo: '/' }),
+    'recovery mail sent': mailPage(site, request, { kind: 'forgot_sent', email, returnTo: '/', resend }),
     'password, after a link': passwordPage(site, request, { ...again, asksCurrent: false }),
     'password, after a link, weak': passwordPage(site, request, {
       ...again,
@@ -220,8 +227,15 @@ function factorPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): R
     verify: verifyPage(site, request, { ...factorState, factor: app }),
     'verify, wrong code': verifyPage(site, request, { ...factorState, factor: app, error: failure('code_wrong') }),
     'verify, throttled': verifyPage(site, request, { ...factorState, factor: app, error: limited }),
+    'verify, closed': verifyPage(site, request, {
+      ...factorState,
+      factor: app,
+      isClosed: true,
+      error: failure('rate_limited', { retryAfter: 700, reason: tooManyCodes }),
+    }),
     'verify, phone': verifyPage(site, request, { ...factorState, factors: [phone], factor: phone }),
-    'verify, code sent': verifyPage(site, request, { ...factorState, factor: phone, isSent: true }),
+    'verify, code sent': verifyPage(site, request, { ...factorState, factor: phone, isSent: true, resend }),
+    'verify, another code': verifyPage(site, request, { ...factorState, factor: phone, isSent: true }),
     'verify, no factor': verifyPage(site, request, { ...factorState, factors: [], factor: undefined }),
     factors: factorsPage(site, request, { ...state, factors: [{ ...app, name: 'Work' }, phone] }),
     'factor, unavailable': unavailablePage(site, request, {
@@ -244,6 +258,12 @@ function factorPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): R
     'factor, remove the last': removePage(site, request, { ...state, factor: app, isLast: true }),
     'factors, none': factorsPage(site, request, { ...state, factors: [] }),
     enroll: enrollPage(site, request, { ...state, enrollment, picture }),
+    'enroll, closed': enrollPage(site, request, {
+      ...state,
+      enrollment,
+      picture,
+      error: failure('rate_limited', { retryAfter: 700, reason: tooManyCodes }),
+    }),
     'enroll, wrong code': enrollPage(site, request, { ...state, enrollment, picture, error: failure('code_wrong') }),
   };
 }
@@ -252,8 +272,6 @@ function codePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
   const site = siteOf({ pages });
   const state = { returnTo };
   const again = { returnTo, email };
-  const limited = (reason: string) =>
-    ({ ...again, step: 'code', error: failure('rate_limited', { retryAfter: 700, reason }) }) as const;
   const codesOnly = siteOf({ signInMethods: ['code'], sso: true, providers: ['github'], pages });
   const everyWay = siteOf({ signInMethods: ['password', 'code'], sso: true, pages });
   return {
@@ -266,14 +284,42 @@ function codePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
       email: 'ada@',
       error: emailProblem('ada@'),
     }),
-    'code sent': codePage(site, request, { ...again, step: 'code', resendIn: 60 }),
+    'code sent': codePage(site, request, { ...again, step: 'code', resend }),
     'code, wrong': codePage(site, request, { ...again, step: 'code', error: failure('code_wrong') }),
-    'code, another email too soon': codePage(site, request, limited(mailedBefore)),
-    'code, closed': codePage(site, request, limited(tooManyCodes)),
+    'code, another email too soon': codePage(site, request, {
+      ...again,
+      step: 'code',
+      resend: resendAfter(42, 0),
+      error: failure('rate_limited', { retryAfter: 42, reason: mailedBefore }),
+    }),
+    'code, closed': codePage(site, request, {
+      ...again,
+      step: 'code',
+      error: failure('rate_limited', { retryAfter: 700, reason: tooManyCodes }),
+    }),
     sso: ssoPage(site, request, state),
     'sso, unavailable': ssoPage(site, request, { ...again, error: failure('sso_unavailable') }),
   };
 }
+
+const manyNames = [
+  'Acme',
+  'Aurora Foods',
+  'Borealis',
+  'Cascade & Sons',
+  'Delta Works',
+  'Globex Corporation',
+  'Initech',
+  'Kestrel',
+  'Meridian Labs',
+  'Northwind Traders',
+  'Soylent',
+  'Umbrella',
+  'Wayne Enterprises',
+  '42 Networks',
+  'Éclair Paris',
+  'نورثويند',
+];
 
 function consentPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Readonly<Record<string, Reply>> {
   const site = siteOf({ pages });
@@ -338,8 +384,15 @@ function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Re
   const organizations = (names: readonly string[]) =>
     names.map((name, index) => ({ name, href: `/callback?organization_id=org_${index}` }));
   return {
-    'confirmation sent': mailPage(site, request, { kind: 'confirmation_sent', email, returnTo: '/' }),
-    'mail sent again': mailPage(site, request, { kind: 'mail_sent', email, returnTo: '/' }),
+    'confirmation sent': mailPage(site, request, { kind: 'confirmation_sent', email, returnTo: '/', resend }),
+    'mail sent again': mailPage(site, request, { kind: 'mail_sent', email, returnTo: '/', resend }),
+    'mail, too soon': mailPage(site, request, {
+      kind: 'mail_sent',
+      email,
+      returnTo: '/',
+      resend: resendAfter(700, 0),
+      error: failure('rate_limited', { retryAfter: 700 }),
+    }),
     'please sign in': pleaseSignInPage(site, request, '/'),
     'one more link': otherLinkPage(site, request, '/'),
     'sign-out': signOutPage(request, '/auth/logout', '/'),
@@ -362,6 +415,11 @@ function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Re
       canReload: true,
     }),
     chooser: chooserPage(request, organizations(['Acme', 'Globex Corporation', 'Initech & Sons']), '/login'),
+    'chooser, by letter': chooserPage(
+      request,
+      organizations(manyNames).map((choice) => ({ ...choice, isLast: choice.name === 'Meridian Labs' })),
+      '/login',
+    ),
     'chooser, sixty': chooserPage(
       request,
       organizations(Array.from({ length: 60 }, (_, index) => `Organization number ${index + 1}`)),

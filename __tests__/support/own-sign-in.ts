@@ -7,6 +7,7 @@ import type { BackendTokens } from '../../lib/types.ts';
 import type { Handler } from './handler-list.ts';
 import { sendJson } from './hosts.ts';
 import type { Host } from './hosts.ts';
+import type { Answer, Visitor } from './visitor.ts';
 
 /** What an application's own sign-in does, changed by the test between requests. */
 export interface OwnSignIn {
@@ -62,6 +63,39 @@ export function ownRoutes(host: Host, auth: () => Router, own: OwnSignIn): void 
       return takeNonce(req, res);
     }),
   );
+}
+
+/** Signs in by `/own`. @param returnTo anything but a text stays in this process */
+export async function storeBy(own: OwnSignIn, visitor: Visitor, tokens: unknown, returnTo?: unknown): Promise<Answer> {
+  const isText = typeof returnTo === 'string';
+  own.tokens = tokens;
+  own.returnTo = isText ? undefined : returnTo;
+  return visitor.postJson(isText ? `/own?${new URLSearchParams({ returnTo }).toString()}` : '/own');
+}
+
+/** The email of the session; `undefined` without one. */
+export const whoIs = async (visitor: Visitor): Promise<unknown> => (await visitor.getJson('/whoami')).json.user?.email;
+
+export const verdictOf = ({ status, json }: Answer): unknown[] => [status, json.code];
+
+/** The verdict on tokens that are not stored. */
+export const refused = [422, 'tokens_refused'];
+
+/** Tokens that are refused store nothing, and the visitor's session stays. */
+export async function expectUntouched(
+  own: OwnSignIn,
+  visitor: Visitor,
+  tokens: unknown,
+  expected: unknown[] = refused,
+): Promise<Answer> {
+  const email = await whoIs(visitor);
+  expect(email).toBeDefined();
+  const before = visitor.cookieHeader();
+  const answer = await storeBy(own, visitor, tokens);
+  expect([verdictOf(answer), answer.setCookies]).toEqual([expected, []]);
+  expect(visitor.cookieHeader()).toBe(before);
+  expect(await whoIs(visitor)).toBe(email);
+  return answer;
 }
 
 function answering(own: OwnSignIn, work: (req: IncomingMessage, res: ServerResponse) => unknown): Handler {

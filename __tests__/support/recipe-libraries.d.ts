@@ -126,3 +126,57 @@ declare module '@modelcontextprotocol/sdk/server/mcp.js' {
     connect(transport: object): Promise<void>;
   }
 }
+
+declare module 'reflect-metadata' {}
+
+declare module '@nestjs/common' {
+  export interface ArgumentsHost {
+    // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- as NestJS declares it
+    switchToHttp(): { getRequest<Given>(): Given; getResponse<Given>(): Given };
+  }
+  export type ExecutionContext = ArgumentsHost;
+  export interface ExceptionFilter {
+    catch(exception: unknown, host: ArgumentsHost): void;
+  }
+  export interface CanActivate {
+    canActivate(context: ExecutionContext): boolean | Promise<boolean>;
+  }
+  export function Catch(...exceptions: readonly (new (...given: never[]) => unknown)[]): ClassDecorator;
+  export function Controller(prefix: string): ClassDecorator;
+  export function Injectable(): ClassDecorator;
+  export function Module(metadata: { readonly controllers: readonly (new () => object)[] }): ClassDecorator;
+  export function UseGuards(...guards: readonly (new () => CanActivate)[]): ClassDecorator;
+  export function Get(path?: string): MethodDecorator;
+  export function Req(): ParameterDecorator;
+}
+
+declare module '@nestjs/core' {
+  import type { RequestHandler } from 'express';
+  import type { ExceptionFilter } from '@nestjs/common';
+
+  interface NestApplication {
+    use(path: string, handler: RequestHandler): void;
+    use(handler: RequestHandler): void;
+    useGlobalFilters(filter: ExceptionFilter): void;
+    listen(port: number): Promise<unknown>;
+  }
+  export const NestFactory: {
+    create(module: new () => object, options: { readonly logger: readonly string[] }): Promise<NestApplication>;
+  };
+}
+
+declare module 'react-router' {
+  // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- applications add its members
+  export interface AppLoadContext {}
+  export function redirectDocument(url: string): Response;
+}
+
+declare module '@react-router/express' {
+  import type { Request, RequestHandler } from 'express';
+  import type { AppLoadContext } from 'react-router';
+
+  export function createRequestHandler(options: {
+    readonly build: () => Promise<unknown>;
+    readonly getLoadContext: (req: Request) => Promise<AppLoadContext>;
+  }): RequestHandler;
+}

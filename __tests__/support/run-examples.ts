@@ -26,9 +26,10 @@ registerHooks({
     const isExample = context.parentURL?.includes('/reports/docs-runs/') === true;
     if (isExample && specifier === '@workos-inc/node') return nextResolve(standIn('recipe-workos.ts'), context);
     if (specifier === 'next') return nextResolve(standIn('recipe-next.ts'), context);
-    const [isOwn, entry] = /^express-auth-adapters(?:\/(\w+))?$/.exec(specifier) ?? [];
+    const [isOwn, entry] = /^express-auth-adapters(?:\/(\w+(?:\/\w+)?))?$/.exec(specifier) ?? [];
     if (isOwn === undefined) return nextResolve(specifier, context);
-    const source = new URL(entry === undefined ? 'lib/index.ts' : `lib/${entry}/index.ts`, root);
+    const file = entry === undefined ? 'index' : entry.startsWith('texts/') ? entry : `${entry}/index`;
+    const source = new URL(`lib/${file}.ts`, root);
     // `require` resolves paths, `import` URLs.
     return nextResolve(context.conditions.includes('require') ? fileURLToPath(source) : source.href, context);
   },

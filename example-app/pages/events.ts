@@ -68,6 +68,7 @@ const meaningOf: Readonly<Record<AuthEvent['type'], string>> = {
   keys_unavailable: 'The provider’s signing keys could not be fetched.',
   coordinator_unavailable: 'The shared coordinator is out of reach; this process coordinates for itself.',
   coordinator_recovered: 'The shared coordinator is in reach again.',
+  hook_failed: 'A hook of the application failed; the sign-out went on.',
   throttled: 'Too many failed attempts: further ones have to wait.',
   configuration_warning: 'Something in the configuration deserves a look.',
 };

@@ -97,6 +97,7 @@ const protection = html`<section aria-labelledby="protected">
 <li><a href="/account?from=home">/account?from=home</a><span>Backend · <code>protectedRoutes: '/account(.*)'</code></span></li>
 <li><a href="/team">/team</a><span>B2B, in an organization · <code>requireSession({ organization: true })</code></span></li>
 <li><a href="/api/me">/api/me</a><span>B2B, for scripts too: <code>requireSession()</code> answers them 401 as JSON</span></li>
+<li><a href="/neighbor/page?from=home">/neighbor/page?from=home</a><span>Another server, B2B · <code>forwardAuth(b2b)</code> answers its gateway</span></li>
 </ul>
 </section>`;
 

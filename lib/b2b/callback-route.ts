@@ -12,7 +12,7 @@ import { signInFailed } from '../session/events.ts';
 import type { ClientFacts } from '../session/source.ts';
 import type { B2bContext } from './context.ts';
 import type { Flow } from './flow-cookie.ts';
-import { chosenOrganization, chooserReply, offerOrganizations, selectionOf } from './organizations.ts';
+import { chosenOrganization, chooserReply, offerOrganizations, rememberChoice, selectionOf } from './organizations.ts';
 import type { OrganizationSelection } from './organizations.ts';
 import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
 import { newSession } from './seal.ts';
@@ -93,7 +93,7 @@ async function answerWithFlow(context: CallbackContext, request: AuthRequest, fl
   const { selection } = flow;
   const chosen = selection && chosenOrganization(selection, query.get('organization_id'));
   if (selection?.organizations !== undefined && chosen === undefined) {
-    return chooserReply(request, context.settings.callbackPath, flow, selection.organizations);
+    return chooserReply(request, context.settings, flow, selection.organizations);
   }
   const code = query.get('code') ?? '';
   if (chosen === undefined && code === '') throw new AuthError('invalid_request');
@@ -107,7 +107,11 @@ async function answerWithFlow(context: CallbackContext, request: AuthRequest, fl
     return startOver(context, request, { ...flow, organizationId }, { isRestart: true, connectionId });
   }
   if (outcome.kind === 'selection') return offerOrganizations(context, request, flow, outcome);
-  const store = (): Promise<Reply> => storeSession(context, request, flow, outcome);
+  const store = async (): Promise<Reply> => {
+    const reply = await storeSession(context, request, flow, outcome);
+    rememberChoice(context, request, chosen, selection?.organizations);
+    return reply;
+  };
   // A later sign-in may have continued the session since.
   return call.isRepeated ? store() : endRefused(context, request, outcome.content, store);
 }

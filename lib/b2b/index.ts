@@ -59,6 +59,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       timeoutMs: settings.timeoutMs,
       onError: settings.onError,
       brand: createBrand(settings.pages),
+      renderPage: settings.pages.render,
       emit,
       explain,
     },
@@ -127,5 +128,13 @@ function announceFallback(emit: Emit): void {
   emit({ type: 'configuration_warning', message });
 }
 
-export type { B2bAuthOptions, B2bSignIn, OAuthTokens, OnB2bSignIn, SignInHookResult } from './options.ts';
+export type {
+  B2bAuthOptions,
+  B2bSignIn,
+  B2bSignOut,
+  OAuthTokens,
+  OnB2bSignIn,
+  OnB2bSignOut,
+  SignInHookResult,
+} from './options.ts';
 export * from '../http/index.ts';

@@ -18,10 +18,12 @@ import {
   text,
 } from '../http/options.ts';
 import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../http/options.ts';
+import { backendTextKeys } from '../http/backend-text-keys.ts';
 import { pagesEntries } from '../http/page-options.ts';
 import type { PagesOptions } from '../http/page-options.ts';
 import { sharedText } from '../http/page-text.ts';
 import type { OnError } from '../http/adapter.ts';
+import type { OnSignOutOf, SignOutOf } from '../http/sign-out-hook.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { B2bSession, OnEvent } from '../types.ts';
 
@@ -60,6 +62,10 @@ export type SignInHookResult = { readonly redirectTo?: string } | undefined | vo
  * anything else thrown goes to Express' error handling. In both cases there is no session.
  */
 export type OnB2bSignIn = (signIn: B2bSignIn) => SignInHookResult | Promise<SignInHookResult>;
+
+export interface B2bSignOut extends SignOutOf<B2bSession> {}
+
+export type OnB2bSignOut = OnSignOutOf<B2bSession>;
 
 /** The environment variables of each option, in order of precedence. */
 export const b2bVariables = {
@@ -219,7 +225,7 @@ const ownEntries = {
     v.pipe(v.number('must be a number of seconds'), v.minValue(1, 'must be at least 1 second')),
   ),
   /** What makes the built-in pages (errors, the choice of an organization, signing out) your own. */
-  pages: v.optional(group<PagesOptions>(pagesEntries(sharedText)), {}),
+  pages: v.optional(group<PagesOptions>(pagesEntries(sharedText, backendTextKeys)), {}),
   /**
    * Decides who may have a session here, for example in which organizations; only `true` does. Asked at every sign-in before
    * anything is stored, and once for each new access token of a session. A refusal is a 403 `not_accepted`.
@@ -229,6 +235,11 @@ const ownEntries = {
   ),
   /** Runs once per sign-in, after `accept` and before any cookie is stored: for side effects. An organization switch is no sign-in. */
   onSignIn: v.optional(callback<OnB2bSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
+  /**
+   * Runs at every sign-out by `logoutPath`, before the redirect, also where no session is left (`session: null`). It never stops a
+   * sign-out: what it throws becomes a warning and the event `hook_failed`, and it has `timeoutMs`.
+   */
+  onSignOut: v.optional(callback<OnB2bSignOut>('({ session, req, res }) => void')),
 };
 
 /** Options of `b2bAuth`; each beats its environment variable. */

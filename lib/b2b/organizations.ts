@@ -1,11 +1,10 @@
-import { html, safeHref } from '../core/html.ts';
-import type { Html } from '../core/html.ts';
 import { isRecord } from '../core/json.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
-import { builtInPage, initials, otherAccountUrl } from '../http/page.ts';
-import type { PageRequest } from '../http/page.ts';
+import { flowAttributes } from '../http/cookie-jar.ts';
+import { otherAccountUrl } from '../http/page.ts';
 import { json } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
+import { chooserPage, longListFrom } from './chooser-page.ts';
 import type { B2bContext } from './context.ts';
 import { fitToCookie } from './flow-cookie.ts';
 import type { Flow } from './flow-cookie.ts';
@@ -61,48 +60,42 @@ export async function offerOrganizations(
     selection,
   });
   request.writeCookies(await flows.start(waiting, request.cookies));
-  return chooserReply(request, settings.callbackPath, flow, organizations);
+  return chooserReply(request, settings, flow, organizations);
 }
 
 /** The organization chooser. Its links lead to the callback, which exchanges the choice for tokens. */
 export function chooserReply(
   request: AuthRequest,
-  callbackPath: string,
+  settings: B2bContext['settings'],
   { state, returnTo }: Flow,
   organizations: readonly Organization[],
 ): Reply {
   const hrefOf = ({ id }: Organization): string =>
-    `${request.localPath(callbackPath)}?${new URLSearchParams({ state, organization_id: id }).toString()}`;
+    `${request.localPath(settings.callbackPath)}?${new URLSearchParams({ state, organization_id: id }).toString()}`;
   if (request.wantsJson) {
     const choices = organizations.map((each) => ({ id: each.id, name: each.name, redirectTo: hrefOf(each) }));
     return json(200, { organizations: choices });
   }
-  const choices = organizations.map((each) => ({ name: each.name, href: hrefOf(each) }));
+  const last = request.cookies.get(lastName(settings))?.[0];
+  const choices = organizations.map((each) => ({ name: each.name, href: hrefOf(each), isLast: each.id === last }));
   return chooserPage(request, choices, otherAccountUrl(request, request.returnTo(returnTo)));
 }
 
-/** A list of organizations by name, with their initials. */
-export function chooserPage(
-  { stylesheetUrl: stylesheet, home, definition: { brand } }: PageRequest & Pick<AuthRequest, 'home'>,
-  choices: readonly { readonly name: string; readonly href: string }[],
-  otherUrl: string,
-): Reply {
-  const { text } = brand;
-  return builtInPage({
-    status: 200,
-    heading: text.chooserHeading,
-    lead: text.chooserText,
-    stylesheet,
-    brand,
-    content: html`<ul class="choices">
-${choices.map(({ href, name }) => choice(href, name))}</ul>
-<p class="actions"><a href="${safeHref(otherUrl)}">${text.otherAccount}</a> · <a href="${safeHref(home)}">${text.backHome}</a></p>`,
-  });
+const lastMaxAge = 365 * 24 * 60 * 60;
+
+/** The cookie with the id of the organization that this browser chose last in a long list. It decides nothing but the order. */
+function lastName({ cookieName }: Pick<B2bContext['settings'], 'cookieName'>): string {
+  return `${cookieName}-organization`;
 }
 
-function choice(href: string, name: string): Html {
-  return html`<li><a href="${safeHref(href)}"><span class="mark" aria-hidden="true">${initials(name, 2)}</span><span class="name" dir="auto">${name}</span>${chevron}</a></li>
-`;
+/** @param offered the organizations of the choice; `undefined` where they were too many for the flow's cookie */
+export function rememberChoice(
+  { settings }: B2bContext,
+  request: AuthRequest,
+  id: string | undefined,
+  offered: readonly Organization[] | undefined,
+): void {
+  if (id === undefined || (offered !== undefined && offered.length < longListFrom)) return;
+  const attributes = { ...flowAttributes(settings.cookieOptions?.sameSite), maxAge: lastMaxAge };
+  request.writeCookies([{ name: lastName(settings), value: id, attributes }]);
 }
-
-const chevron = html`<svg viewBox="0 0 24 24" aria-hidden="true"><path d="m9 5 7 7-7 7"/></svg>`;

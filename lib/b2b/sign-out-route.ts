@@ -2,8 +2,10 @@ import { allowsFormRedirect } from '../core/content-security-policy.ts';
 import { defined } from '../core/json.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { redirectOrJson } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { signingOutPage, signOutPage } from '../http/page.ts';
+import { withSignOutHook } from '../http/sign-out-hook.ts';
 import type { Allowance } from '../session/allowance.ts';
 import type { EndedSession } from '../session/sign-out.ts';
 import type { SessionSource, StoredSession } from '../session/source.ts';
@@ -24,21 +26,23 @@ export function signOutRoute(context: B2bContext): AuthRoute {
     path: settings.logoutPath,
     option: 'logoutPath',
     get: (request) => signOutPage(request, `${request.localPath(settings.logoutPath)}?${fromPage}`, request.home),
-    async post(request) {
-      const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
-      request.writeCookies([...cookies, ...(await flows.cancelAll(request.cookies))]);
-      for (const { candidate } of sessions) emit({ type: 'signed_out', ...subjectOf(candidate) });
-      const sessionId = await visibleSession(source, sessions, allowance);
-      // The browser can be redirected through only one sign-out.
-      const others = new Set(sessions.flatMap(({ candidate }) => candidate.sessionId ?? []));
-      others.delete(sessionId ?? '');
-      for (const other of others) void revokeQuietly(context, other);
-      const home = returnUrl(request, settings.logoutReturnTo);
-      const destination = sessionId === undefined ? home : await provider.logoutUrl(sessionId, home);
-      const canRedirect = request.wantsJson || [destination, home].every((url) => canFormGoTo(request, url));
-      return canRedirect ? redirectOrJson(request, destination) : signingOutPage(request, destination);
-    },
+    post: (request) => withSignOutHook(request, settings.onSignOut, () => signOut(request)),
   };
+
+  async function signOut(request: AuthRequest): Promise<Reply> {
+    const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
+    request.writeCookies([...cookies, ...(await flows.cancelAll(request.cookies))]);
+    for (const { candidate } of sessions) emit({ type: 'signed_out', ...subjectOf(candidate) });
+    const sessionId = await visibleSession(source, sessions, allowance);
+    // The browser can be redirected through only one sign-out.
+    const others = new Set(sessions.flatMap(({ candidate }) => candidate.sessionId ?? []));
+    others.delete(sessionId ?? '');
+    for (const other of others) void revokeQuietly(context, other);
+    const home = returnUrl(request, settings.logoutReturnTo);
+    const destination = sessionId === undefined ? home : await provider.logoutUrl(sessionId, home);
+    const canRedirect = request.wantsJson || [destination, home].every((url) => canFormGoTo(request, url));
+    return canRedirect ? redirectOrJson(request, destination) : signingOutPage(request, destination);
+  }
 }
 
 /** Runs in the background and never rejects: the session has already ended here. */

@@ -1,8 +1,7 @@
 import { isRecord } from '../core/json.ts';
 import { createSharedOutcomes } from '../core/shared-outcomes.ts';
-import { AuthError } from '../errors.ts';
 import { clientFacts } from '../http/message.ts';
-import { brought, refuseSent, repeatMs } from '../http/store-session.ts';
+import { brought, refusedTokens, refuseSent, refuseSuperseded, repeatMs } from '../http/store-session.ts';
 import type { StoreTokens } from '../http/store-session.ts';
 import { readToken } from '../tokens/access-token.ts';
 import type { B2bContext } from './context.ts';
@@ -22,13 +21,15 @@ export function createStoreTokens(context: B2bContext): StoreTokens {
     const given = contentOf(tokens);
     // Before anything else: made-up tokens cost WorkOS no call, and what was ended or signed out here stays so.
     const client = clientFacts(request.req, request.peer);
-    if ((await resolver.resolveBearer(given.accessToken, client, brought)) === undefined) throw refused('not_valid');
+    if ((await resolver.resolveBearer(given.accessToken, client, brought)) === undefined)
+      throw refusedTokens('not_valid');
     const { beganAt, issuedAt } = source.factsOf(readToken(given.accessToken).claims);
     const refuseEnded = async (sessionId: string | undefined): Promise<void> => {
-      if ((await resolver.revocationOf(sessionId, beganAt)) !== undefined) throw refused('signed_out');
+      if ((await resolver.revocationOf(sessionId, beganAt)) !== undefined) throw refusedTokens('signed_out');
     };
     // Not now: a guard's `maxAge` and `sessionMaxAge` count from the sign-in.
     const content = { ...given, signedInAt: (beganAt > 0 ? beganAt : issuedAt) / 1000 };
+    await refuseSuperseded(resolver, request, content);
     const key = [given.accessToken, given.refreshToken, JSON.stringify(given.user), returnTo];
     const signedIn = await outcomes.share(key, () =>
       admit(context, request, {
@@ -40,6 +41,8 @@ export function createStoreTokens(context: B2bContext): StoreTokens {
       }),
     );
     refuseSent(request, 'storeSession');
+    // `onSignIn` may take its time, and another request that shares its answer comes later.
+    await refuseSuperseded(resolver, request, signedIn.content);
     await place(context, request, signedIn.content, refuseEnded);
     return signedIn.redirectTo;
   };
@@ -49,7 +52,7 @@ export function createStoreTokens(context: B2bContext): StoreTokens {
 function contentOf(tokens: unknown): SealedSession {
   const content = isRecord(tokens) ? parseStoredSession(tokens) : undefined;
   const plain = content === undefined ? undefined : parseStoredSession(asJson(content));
-  if (plain === undefined) throw refused('malformed');
+  if (plain === undefined) throw refusedTokens('malformed');
   return plain;
 }
 
@@ -70,5 +73,3 @@ function oauthTokensOf(tokens: unknown): OAuthTokens | undefined {
 function isOAuthTokens(value: unknown): value is OAuthTokens {
   return isRecord(value) && typeof value['accessToken'] === 'string';
 }
-
-const refused = (reason: string): AuthError => new AuthError('tokens_refused', { reason });

@@ -2,6 +2,7 @@ import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { SessionWriter } from '../session/source.ts';
 import type { SubmitOnce } from './double-submit.ts';
+import type { PasswordRule } from './new-password.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesText } from './pages/text.ts';
 import type { HeldProviderTokens } from './provider-tokens.ts';
@@ -19,6 +20,8 @@ export interface BackendContext {
   readonly supabase: Supabase;
   /** Limits attempts per account and network. */
   readonly attempts: Attempts;
+  /** The length of new passwords, which the pages say before the first try. */
+  readonly passwordRule: PasswordRule;
   readonly flows: FlowCookies;
   readonly submitOnce: SubmitOnce;
   /** The OAuth providers' tokens of sign-ins that wait for their second factor. */

@@ -7,25 +7,30 @@ import type { PagesText } from './pages/text.ts';
 /** The fields that a message can belong to; `form` means the whole form. */
 export type FieldName = 'email' | 'password' | 'currentPassword' | 'code' | 'name' | 'form';
 
-/** A form error that is found before the backend is called: the field, and the error for clients without a form. */
+interface FormProblemOptions extends AuthErrorOptions {
+  readonly code?: AuthErrorCode;
+  readonly values?: Readonly<Record<string, string>>;
+}
+
+/** A form error with a text and a field of its own, and the error for clients without a form. */
 export class FormProblem extends AuthError {
   readonly field: FieldName;
   readonly text: keyof PagesText;
+  /** For the placeholders of the text. */
+  readonly values: Readonly<Record<string, string>>;
 
   constructor(
     field: FieldName,
     text: keyof PagesText,
     message: string,
-    { code = 'invalid_request', ...options }: AuthErrorOptions & { readonly code?: AuthErrorCode } = {},
+    { code = 'invalid_request', values = {}, ...options }: FormProblemOptions = {},
   ) {
     super(code, { ...options, message });
     this.field = field;
     this.text = text;
+    this.values = values;
   }
 }
-
-/** bcrypt ignores further bytes, and GoTrue refuses longer passwords. */
-const maxPasswordBytes = 72;
 
 /** @throws {FormProblem} where it is not an email address */
 export function readEmail(fields: Fields): string {
@@ -51,15 +56,6 @@ export function readEmailCode(fields: Fields): string {
   // A project configures six to ten digits.
   if (/^\d{6,10}$/.test(code)) return code;
   throw new FormProblem('code', 'emailCodeMissing', 'The code is missing, or is not one of six to ten digits.');
-}
-
-/** @throws {AuthError} `weak_password` where it is too long; {FormProblem} where it is missing */
-export function readNewPassword(fields: Fields): string {
-  const password = readPassword(fields);
-  if (Buffer.byteLength(password) <= maxPasswordBytes) return password;
-  throw new AuthError('weak_password', {
-    message: `Passwords can be at most ${maxPasswordBytes} bytes long. Choose a shorter one.`,
-  });
 }
 
 /** Six digits, without spaces and hyphens. @throws {FormProblem} where it is missing; {AuthError} `code_wrong` where it is malformed */

@@ -28,6 +28,7 @@ import type { BackendOptions } from './options.ts';
 import { englishText } from './pages/text.ts';
 import { createBrand } from '../http/page-options.ts';
 import { createTexts } from '../http/page-text.ts';
+import { createPasswordRule } from './new-password.ts';
 import { createHeldProviderTokens } from './provider-tokens.ts';
 import { registerStore } from '../http/store-session.ts';
 import { createSessionCookie } from './session-cookie.ts';
@@ -88,6 +89,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       timeoutMs: settings.timeoutMs,
       onError: settings.onError,
       brand: createBrand(pages),
+      renderPage: pages.render,
       emit,
       explain,
     },
@@ -122,7 +124,7 @@ function optionalRoutes(backend: BackendContext): AuthRoute[] {
   const hasPasswords = signInMethods.includes('password');
   return [
     ...(hasPasswords ? [forgotRoute(backend), passwordRoute(backend)] : []),
-    ...(hasPasswords && signUp ? [signUpRoute(backend)] : []),
+    ...(hasPasswords && signUp !== false ? [signUpRoute(backend)] : []),
     ...(signInMethods.includes('code') ? [codeRoute(backend)] : []),
     ...(sso ? [ssoRoute(backend)] : []),
     ...(signInMethods.includes('passkey')
@@ -180,10 +182,11 @@ function createBackend(settings: BackendOptions): BackendContext {
   const flows = createFlowCookies(cookieName, sameSite);
   const attempts = createAttempts({ ...settings, emit });
   const text = createTexts(englishText, settings.pages.text, settings.pages.lang);
+  const passwordRule = createPasswordRule(settings.passwordMinLength);
   const submitOnce = createSubmitOnce(settings);
   const providerTokens = createHeldProviderTokens(settings);
   const parts = { settings, text, supabase, attempts, flows, submitOnce, providerTokens, source, writer, resolver };
-  const backend = { ...parts, emit, explain };
+  const backend = { ...parts, passwordRule, emit, explain };
   registerClients(backend, cookie);
   registerSql(backend, cookie);
   registerStore(resolver, async () => (await import('./store-session.ts')).createStoreTokens(backend));
@@ -216,7 +219,10 @@ export type {
   BackendSignIn,
   OAuthProviderOptions,
   OnBackendSignIn,
+  SignUpOptions,
   ThrottleOptions,
   ThrottleRedisClient,
 } from './option-schema.ts';
+export type { PagesTextKey, Translation } from './pages/text.ts';
+export type { BackendSignOut, OnBackendSignOut } from './account-hooks.ts';
 export * from '../http/index.ts';

@@ -12,12 +12,15 @@ import type { FlowKind } from './flow-cookies.ts';
 import { asBadAddress } from './form-fields.ts';
 import { mailPage, mailWords, otherLinkPage } from './pages/notice.ts';
 import type { MailNotice } from './pages/notice.ts';
+import { resendAfter } from './pages/resend.ts';
 import type { StoredContent } from './session-cookie.ts';
 import type { SupabaseCall } from './supabase-call.ts';
+import { mailWaitSeconds } from './throttle.ts';
 
-/** The response after `sendMail`: the same for every address, whether or not an email was sent. */
+/** The response after `sendMail`: the same for every address, whether or not an email was sent. GoTrue sends an address one per minute. */
 export function mailAnswer(backend: BackendContext, request: AuthRequest, notice: MailNotice): Reply {
-  if (!request.wantsJson) return mailPage(backend, request, notice);
+  const resend = resendAfter(mailWaitSeconds, backend.settings.now());
+  if (!request.wantsJson) return mailPage(backend, request, { ...notice, resend });
   const { email, returnTo } = notice;
   const sent: MailSentBody = {
     email,

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { isPlainUrl } from '../core/url.ts';
 import type { Request } from 'express';
 import type { IncomingMessage } from 'node:http';
 import {
@@ -25,6 +26,10 @@ import type { PagesOptions } from '../http/page-options.ts';
 import { englishText } from './pages/text.ts';
 import type { PagesTextKey } from './pages/text.ts';
 import { providerParameters } from './provider-parameters.ts';
+import { signUpEntries } from './account-hooks.ts';
+import type { OnBackendSignOut, SignUpOptions } from './account-hooks.ts';
+
+export type { SignUpOptions };
 
 // Re-exported here so that the declarations of one entry do not reference the package's index,
 // which references the other adapter's SDK.
@@ -209,8 +214,19 @@ const ownEntries = {
     ),
     ['password'],
   ),
-  /** Whether visitors can create accounts here; false removes the sign-up route and its links, and codes create no account. Default true. */
-  signUp: v.optional(v.boolean('must be true or false'), true),
+  /**
+   * The shortest new password, in characters, which the pages say: the same as in the project, which refuses shorter ones for every client.
+   * Without it the project alone decides, and the pages say what its last refusal named, else 8.
+   */
+  passwordMinLength: v.optional(wholeNumber('characters', 1, 72)),
+  /**
+   * Whether visitors can create accounts here; false removes the sign-up route and its links, and codes create no account. An object
+   * (`{ data, check }`) says which further fields of the sign-up form are stored, and checks them. Default true.
+   */
+  signUp: v.optional(
+    v.union([v.boolean(), group<SignUpOptions>(signUpEntries)], 'must be true, false or an object with data or check'),
+    true,
+  ),
   /** Whether the sign-in page offers SAML single sign-on by the email's domain. Default false. */
   sso: v.optional(v.boolean('must be true or false'), false),
   /** Whether the project's OAuth server asks for consent here, and users can disconnect its apps. Default false. */
@@ -278,6 +294,11 @@ const ownEntries = {
   ),
   /** Runs once per sign-in or sign-up, after `accept` and before any cookie is stored: for side effects. It is no guard. */
   onSignIn: v.optional(callback<OnBackendSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
+  /**
+   * Runs at every sign-out by `logoutPath`, before the redirect, also where no session is left (`session: null`). It never stops a
+   * sign-out: what it throws becomes a warning and the event `hook_failed`, and it has `timeoutMs`.
+   */
+  onSignOut: v.optional(callback<OnBackendSignOut>('({ session, req, res }) => void')),
 };
 
 /** Options of `backendAuth`; each beats its environment variable. */
@@ -289,10 +310,6 @@ export const backendSchema = v.strictObject({ ...sharedEntries, ...ownEntries, .
 function isThrottleClient(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return ['eval', 'del', 'multi'].every((method) => typeof Reflect.get(value, method) === 'function');
-}
-
-function isPlainUrl({ username, password, search, hash }: URL): boolean {
-  return username + password + search + hash === '';
 }
 
 /** The project of a dashboard address, the address that people see in the browser and paste. */

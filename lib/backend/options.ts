@@ -31,7 +31,8 @@ export function readBackendOptions(input: BackendAuthOptions | undefined, enviro
     },
     environment,
   );
-  return { ...options, cookieName: options.cookieName ?? defaultCookieName(options.url) };
+  const pages = { ...options.pages, ...builtInPlaces(options) };
+  return { ...options, pages, cookieName: options.cookieName ?? defaultCookieName(options.url) };
 }
 
 /** The default of @supabase/ssr, so that an app beside this one finds the session. */
@@ -61,14 +62,26 @@ function providerProblems({ providers }: Readonly<Record<string, unknown>>): str
   return [...new Set(twice)].map((name) => `providers names ${JSON.stringify(name)} twice`);
 }
 
+const ownPages = [
+  ['signIn', 'loginPath'],
+  ['signUp', 'signupPath'],
+] as const;
+
+/** With `render`, a page on the route itself is no other page. */
+function builtInPlaces({ pages, appBaseUrl, ...given }: v.InferOutput<typeof backendSchema>): {
+  readonly signIn?: undefined;
+  readonly signUp?: undefined;
+} {
+  const same = ownPages.filter(([page, path]) => isAt(pages[page], given[path], appBaseUrl));
+  return Object.fromEntries(same.map(([page]) => [page, undefined]));
+}
+
 /** A sign-in page on the sign-in route itself would redirect to itself endlessly. */
 function pageProblems({ pages, ...given }: Readonly<Record<string, unknown>>): string[] {
   if (typeof pages !== 'object' || pages === null) return [];
-  const own: readonly (readonly [page: string, path: keyof typeof paths])[] = [
-    ['signIn', 'loginPath'],
-    ['signUp', 'signupPath'],
-  ];
-  return own
+  // It is then the page that `render` shows there.
+  if (Reflect.get(pages, 'render') !== undefined) return [];
+  return ownPages
     .filter(([page, path]) => isAt(Reflect.get(pages, page), given[path] ?? paths[path], given['appBaseUrl']))
     .map(([page, path]) => `pages.${page} is ${path} itself; leave it out for the built-in page`);
 }

@@ -6,6 +6,7 @@ import { staleKeys } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
 import { readToken, urgentWindowMs } from '../tokens/access-token.ts';
 import type { ProviderResponse } from './connection.ts';
+import { weakPassword } from './new-password.ts';
 
 /**
  * Maps GoTrue's error codes to ours. Codes take precedence over statuses. Messages are read only
@@ -138,8 +139,8 @@ export function providerError(answer: ProviderResponse, error: unknown): AuthErr
   const options = { cause: error, reason: reasonOf(gotrueCode) };
   if (status >= 500) return failure('provider_unavailable', options, waitOf(answer));
   const code = codes.get(gotrueCode ?? '') ?? codeForStatus(status, gotrueCode !== undefined);
-  const message = code === 'weak_password' ? weakPasswordMessage(error) : messageOf(gotrueCode);
-  return failure(code, { ...options, ...message }, waitOf(answer));
+  if (code === 'weak_password') return weakPassword(error, options);
+  return failure(code, { ...options, ...messageOf(gotrueCode) }, waitOf(answer));
 }
 
 /** @param wait seconds, where the backend says how long */
@@ -237,21 +238,6 @@ function waitOf(answer: ProviderResponse): number | undefined {
   if (answer.kind !== 'answered') return undefined;
   const [, seconds] = /\bafter (\d{1,5}) seconds?\b/.exec(answer.message ?? '') ?? [];
   return answer.retryAfter ?? (seconds === undefined ? undefined : Number(seconds));
-}
-
-const weaknesses: Readonly<Record<string, string>> = {
-  pwned: 'This password has appeared in a data breach. Choose another one.',
-  length: 'This password is too short. Choose a longer one.',
-  characters: 'This password needs more kinds of characters. Mix letters, digits and symbols.',
-};
-
-function weakPasswordMessage(error: unknown): { readonly message?: string } {
-  const reasons = isRecord(error) ? error['reasons'] : undefined;
-  if (!Array.isArray(reasons)) return {};
-  const [message] = Object.keys(weaknesses)
-    .filter((reason) => reasons.includes(reason))
-    .map((reason) => weaknesses[reason]);
-  return defined({ message });
 }
 
 /** Whether the backend, or this package, refused with this code: the application's own refusals, such as of `onSignIn`, have no reason. */

@@ -3,7 +3,7 @@ import { createSharedOutcomes } from '../core/shared-outcomes.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { clientFacts } from '../http/message.ts';
-import { brought, refuseSent, repeatMs } from '../http/store-session.ts';
+import { brought, refusedTokens, refuseSent, refuseSuperseded, repeatMs } from '../http/store-session.ts';
 import type { StoreTokens } from '../http/store-session.ts';
 import type { BackendContext } from './context.ts';
 import { isSessionOver, listFactors, otherUser } from './factors.ts';
@@ -27,9 +27,11 @@ export function createStoreTokens(backend: BackendContext): StoreTokens {
     const key = [given.access_token, given.refresh_token, returnTo];
     const prepared = await outcomes.share(key, () => prepare(backend, request, given, returnTo));
     refuseSent(request, 'storeSession');
+    // `onSignIn` may take its time, and another request that shares its answer comes later.
+    await refuseSuperseded(backend.resolver, request, given);
     return storeSignIn(backend, request, prepared).catch((error: unknown) => {
       // It was signed out meanwhile.
-      throw error instanceof AuthError && error.code === 'invalid_state' ? refused('signed_out') : error;
+      throw error instanceof AuthError && error.code === 'invalid_state' ? refusedTokens('signed_out') : error;
     });
   };
 }
@@ -43,15 +45,16 @@ async function prepare(
   // First: made-up tokens cost the backend no call, and what was ended or signed out here stays so.
   const client = clientFacts(request.req, request.peer);
   const session = await backend.resolver.resolveBearer(given.access_token, client, brought);
-  if (session === undefined) throw refused('not_valid');
-  if (foreignClient(session.claims) !== undefined) throw refused('client');
+  if (session === undefined) throw refusedTokens('not_valid');
+  if (foreignClient(session.claims) !== undefined) throw refusedTokens('client');
+  await refuseSuperseded(backend.resolver, request, given);
   // No request to the backend could carry it in its headers.
   if (given.access_token.length > maxTokenLength) throw new AuthError('session_too_large');
   // The backend alone says which second factors a user has, and whether the session still exists there.
   const { user } = await listFactors(backend, request, given).catch((error: unknown) => {
-    if (isSessionOver(error)) throw refused(error.reason ?? error.code);
+    if (isSessionOver(error)) throw refusedTokens(error.reason ?? error.code);
     // Another service that answers with 200 has not checked the token.
-    throw error instanceof AuthError && error.reason === otherUser ? refused(otherUser) : error;
+    throw error instanceof AuthError && error.reason === otherUser ? refusedTokens(otherUser) : error;
   });
   const { exp, iat } = session.claims;
   const content = { ...given, expires_at: exp, ...defined({ expires_in: iat === undefined ? undefined : exp - iat }) };
@@ -62,8 +65,6 @@ async function prepare(
 function contentOf(tokens: unknown): StoredContent {
   const { access_token, refresh_token } = isRecord(tokens) ? tokens : {};
   const content = parseContent({ access_token, refresh_token });
-  if (content === undefined) throw refused('malformed');
+  if (content === undefined) throw refusedTokens('malformed');
   return content;
 }
-
-const refused = (reason: string): AuthError => new AuthError('tokens_refused', { reason });

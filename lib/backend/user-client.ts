@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type * as SupabaseSsr from '@supabase/ssr';
 import type { CookieOptions } from '@supabase/ssr';
+// The declarations must also compile in an application without this SDK, where the type is `any`.
+// eslint-disable-next-line @typescript-eslint/ban-ts-comment -- with the SDK there is no error to expect
+/** @ts-ignore */
 import type { SupabaseClient } from '@supabase/supabase-js';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { passedAs } from '../http/passed-adapters.ts';
@@ -12,7 +15,7 @@ import { forwarding } from './connection.ts';
 import type { BackendContext } from './context.ts';
 import type { BackendOptions } from './options.ts';
 import type { SessionCookie, StoredContent } from './session-cookie.ts';
-import { flowAttributes } from '../http/cookie-jar.ts';
+import { flowAttributes, jarOf } from '../http/cookie-jar.ts';
 import { verifierIn } from './flow-cookies.ts';
 import type { BackendSource } from './session-source.ts';
 import { farFuture } from './supabase-call.ts';
@@ -54,6 +57,7 @@ export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseC
     clients.set(request, made);
   }
   keepPrivate(request.res);
+  jarOf(request.res).dependOnSession();
   return made.client;
 }
 

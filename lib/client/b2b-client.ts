@@ -1,5 +1,5 @@
 import type { B2bSessionBody, RedirectBody } from '../types.ts';
-import { createClient } from './send.ts';
+import { createClient, prefixPaths } from './send.ts';
 import type { CallOptions, ClientOptions, ClientResult, PostCall } from './send.ts';
 
 const defaultPaths = {
@@ -65,7 +65,7 @@ export interface B2bClient {
  * if (data) location.assign(data.redirectTo);
  */
 export function createB2bClient(options: ClientOptions<B2bPaths> = {}): B2bClient {
-  const paths = { ...defaultPaths, ...options.paths };
+  const paths = { ...prefixPaths(options.pathPrefix, defaultPaths), ...options.paths };
   return createClient<B2bClient>(options, {
     login: { path: paths.login, get: 'redirectTo' },
     signup: { path: paths.signup, get: 'redirectTo' },

@@ -6,7 +6,7 @@ import type {
   MailSentBody,
   RedirectBody,
 } from '../types.ts';
-import { createClient } from './send.ts';
+import { createClient, prefixPaths } from './send.ts';
 import type { CallOptions, ClientOptions, ClientResult, PostCall, ReturnTo } from './send.ts';
 import type { CredentialJson } from './webauthn.ts';
 
@@ -255,7 +255,7 @@ export interface BackendClient {
  * else location.assign(data.redirectTo);
  */
 export function createBackendClient(options: ClientOptions<BackendPaths> = {}): BackendClient {
-  const paths = { ...defaultPaths, ...options.paths };
+  const paths = { ...prefixPaths(options.pathPrefix, defaultPaths), ...options.paths };
   const factors = { get: 'factors', post: ['redirectTo', 'factorId'] } as const;
   return createClient<BackendClient>(options, {
     login: { path: paths.login, post: 'redirectTo' },

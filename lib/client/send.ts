@@ -11,6 +11,8 @@ export interface ClientError {
   readonly code: ClientErrorCode;
   /** Safe to show. */
   readonly message: string;
+  /** What is wrong with single fields, by their names. */
+  readonly fields?: Readonly<Record<string, string>>;
 }
 
 /** The server's codes (docs/errors.md), and the three that only the client can give. A newer server may know further codes. */
@@ -23,6 +25,8 @@ export type ClientResult<Data> =
 export interface ClientOptions<Paths> {
   /** Where the adapter is mounted: a prefix (`/app`) or another origin (`https://api.example.com`). Default: this origin's root. */
   readonly baseUrl?: string | undefined;
+  /** The adapter's option of this name. */
+  readonly pathPrefix?: string | undefined;
   /** The routes' paths below `baseUrl`, where they are not the adapter's defaults. */
   readonly paths?: Partial<Paths> | undefined;
   /** Stands in for the global `fetch`. */
@@ -58,6 +62,16 @@ interface Call extends CallOptions {
 
 type Proof =
   'redirectTo' | 'user' | 'message' | 'factorId' | 'factors' | 'challengeId' | 'passkeys' | 'client' | 'apps';
+
+/** The adapter's rule for `pathPrefix` (`lib/http/read-options.ts`): the prefix stands in for `/auth`. */
+export function prefixPaths<Paths extends Readonly<Record<string, string>>>(
+  prefix: string | undefined,
+  paths: Paths,
+): Paths {
+  if (prefix === undefined) return paths;
+  const moved = Object.entries(paths).map(([name, path]) => [name, prefix + path.replace(/^\/auth(?=\/)/, '')]);
+  return Object.fromEntries(moved) as Paths;
+}
 
 /** A method for each route, which posts where there is a body or nothing to get. None rejects: every failure becomes an `error`. */
 export function createClient<Client>(
@@ -114,8 +128,9 @@ function has<Name extends string>(value: unknown, name: Name): value is Record<N
 function failure(status: number, reported: unknown): ClientResult<never> {
   if (has(reported, 'code') && has(reported, 'message')) {
     const { code, message } = reported;
+    const fields = has(reported, 'fields') ? { fields: reported.fields as Readonly<Record<string, string>> } : {};
     if (typeof code === 'string' && typeof message === 'string')
-      return { data: null, error: { status, code: code as ClientErrorCode, message } };
+      return { data: null, error: { status, code: code as ClientErrorCode, message, ...fields } };
   }
   return {
     data: null,

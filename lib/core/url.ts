@@ -21,3 +21,8 @@ const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$|\.localhost$/;
 
 /** Whether a URL's host name is that of this machine. */
 export const isLoopback = (hostname: string): boolean => loopback.test(hostname);
+
+/** Whether a URL has neither credentials nor a query nor a fragment. */
+export function isPlainUrl({ username, password, search, hash }: URL): boolean {
+  return username + password + search + hash === '';
+}

@@ -3,6 +3,8 @@ type Color = readonly [red: number, green: number, blue: number];
 
 /** The background color of the stylesheet's card, by color scheme. */
 export const cardColors = { light: '#ffffff', dark: '#16191f' } as const;
+/** The background color of the page around the card. */
+const paperColors = { light: '#f4f5f7', dark: '#0e1014' } as const;
 
 /** @returns `undefined` where it is neither `#rgb` nor `#rrggbb` */
 export function parseColor(value: string): Color | undefined {
@@ -59,6 +61,17 @@ function visibleOnDark(accent: Color): Color {
   return white;
 }
 
+/** The same hue with a contrast of 3 : 1 against the card and the page (WCAG 2.2 §1.4.11, §2.4.13): darkened in the light scheme, lightened in the dark one. */
+function ringOf(accent: Color, scheme: 'light' | 'dark'): Color {
+  const backgrounds = [cardColors[scheme], paperColors[scheme]].map((color) => parseColor(color) ?? white);
+  const toward = scheme === 'light' ? black : white;
+  for (let share = 0; share < 1; share += 0.02) {
+    const ring = mix(accent, toward, share);
+    if (backgrounds.every((background) => contrast(ring, background) >= 3)) return ring;
+  }
+  return toward;
+}
+
 function variables(accent: Color, scheme: 'light' | 'dark'): string {
   // White text is usual on a colored button; black or white always reaches 4.58 : 1.
   const ink = contrast(accent, white) >= 4.5 ? white : black;
@@ -71,6 +84,7 @@ function variables(accent: Color, scheme: 'light' | 'dark'): string {
     `--accent-hover: ${format(hover)};`,
     `--accent-ink: ${format(ink)};`,
     `--accent-edge: ${isDistinct ? 'transparent' : 'var(--edge)'};`,
+    `--ring: ${format(ringOf(accent, scheme))};`,
   ].join(' ');
 }
 

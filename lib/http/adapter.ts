@@ -9,6 +9,7 @@ import type { AccessTokenClaims, AdapterName, Session } from '../types.ts';
 import type { Acceptance } from './acceptance.ts';
 import type { Brand } from './page.ts';
 import type { ReplyRules } from './reply.ts';
+import type { RenderPage } from './page-view.ts';
 
 /** Handles every error that a visitor would see. */
 export type OnError = (error: AuthError, req: Request, res: Response, next: NextFunction) => void;
@@ -114,6 +115,8 @@ export interface Adapter extends ReplyRules {
   readonly timeoutMs: number;
   readonly onError: OnError | undefined;
   readonly brand: Brand;
+  /** The application's own pages; omitted where there are none. */
+  readonly renderPage?: RenderPage | undefined;
   readonly emit: Emit;
   readonly explain: Explain;
 }

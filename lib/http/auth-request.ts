@@ -19,6 +19,9 @@ import type { Delivery } from './cookie-jar.ts';
 import { isAuthRoute } from './mounts.ts';
 import { stylesheetQuery } from './stylesheet.ts';
 
+/** One list for all requests: most write no cookie. */
+const noNames: readonly string[] = [];
+
 /**
  * One request from one adapter's view: handlers and guards read it and return a `Reply`. All values
  * are lazy, because most requests need none; the session is resolved once.
@@ -51,6 +54,8 @@ export class AuthRequest {
   readonly written: CookieWrite[] = [];
   #waits: WaitingTime | undefined;
   #cookies: RequestCookies | undefined;
+  /** The names of all cookies that were written, also of those that the response may yet drop. */
+  #writtenNames: readonly string[] = noNames;
   #isGuarded = false;
   #session: Session | undefined;
   /** What the next sign-in has to name, where the provider has just ended the session. */
@@ -149,9 +154,16 @@ export class AuthRequest {
     return (this.#cookies ??= readHostCookies(parseCookies(this.req.headers.cookie), this.definition, this.#isSecure));
   }
 
+  /** `cookies` and the names of those that the response carries by now: what a new session has to replace in the browser. */
+  get heldCookies(): RequestCookies {
+    if (this.#writtenNames.length === 0) return this.cookies;
+    return new Map([...this.#writtenNames.map((name) => [name, []] as const), ...this.cookies]);
+  }
+
   writeCookies(writes: readonly CookieWrite[], delivery: Omit<Delivery, 'onLost'> = {}): void {
     if (writes.length === 0) return;
     if (delivery.isCurrent === undefined) this.written.push(...writes);
+    this.#writtenNames = [...this.#writtenNames, ...writes.map(({ name }) => name)];
     const { cookieOptions, emit } = this.definition;
     const secure = this.#isSecure;
     const named = writes.map((write) => toHostCookie(write, this.definition, secure));

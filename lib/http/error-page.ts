@@ -2,6 +2,7 @@ import { html, safeHref } from '../core/html.ts';
 import type { HtmlValue } from '../core/html.ts';
 import { errorTable } from '../error-table.ts';
 import type { AuthError, AuthErrorCode } from '../errors.ts';
+import type { Emblem } from './emblems.ts';
 import { builtInPage } from './page.ts';
 import type { Brand } from './page.ts';
 import { duration, emphasis, fillIn } from './page-text.ts';
@@ -30,19 +31,27 @@ export function errorPage(parts: ErrorPageParts): Reply {
   const { error, home, now, stylesheet, brand } = parts;
   const { text } = brand;
   const time = new Date(now).toISOString();
+  const { code } = error;
+  const heading = headings[code] ?? headingByStatus(error.status);
   return builtInPage({
     status: error.status,
-    heading: text[headings[error.code] ?? headingByStatus(error.status)],
+    facts: { kind: 'error', links: linksOf(parts) },
+    failure: { code, message: isGeneral(error) ? text[code].plain : error.message },
+    heading: text[heading],
+    emblem: emblems[code] ?? emblemsByHeading[heading],
+    isStep: heading === 'nextStepHeading',
     lead: explanation(parts),
     leadRole: 'alert',
     stylesheet,
     brand,
     content: html`<p class="actions">${actionLink(parts)}<a href="${safeHref(home)}">${text.backHome}</a></p>
-<p class="reference">${error.code} · <time datetime="${time}">${time.slice(0, 16).replace('T', ' ')} UTC</time></p>`,
+<p class="reference" dir="ltr">${error.code} <time datetime="${time}">${time.slice(0, 16).replace('T', ' ')} UTC</time></p>`,
   });
 }
 
-const headings: Partial<Record<AuthErrorCode, SharedTextKey>> = {
+type HeadingKey = Extract<SharedTextKey, `${string}Heading`>;
+
+const headings: Partial<Record<AuthErrorCode, HeadingKey>> = {
   access_denied: 'canceledHeading',
   invalid_state: 'expiredHeading',
   code_rejected: 'usedLinkHeading',
@@ -63,14 +72,27 @@ const headings: Partial<Record<AuthErrorCode, SharedTextKey>> = {
   rate_limited: 'waitHeading',
 };
 
-function headingByStatus(status: number): SharedTextKey {
+function headingByStatus(status: number): HeadingKey {
   return status >= 500 ? 'unavailableHeading' : 'errorHeading';
 }
+
+const emblemsByHeading: Partial<Record<HeadingKey, Emblem>> = {
+  errorHeading: 'warning',
+  canceledHeading: 'notice',
+  expiredHeading: 'clock',
+  usedLinkHeading: 'clock',
+  signInFirstHeading: 'lock',
+  forbiddenHeading: 'lock',
+  nextStepHeading: 'notice',
+  waitHeading: 'clock',
+  unavailableHeading: 'warning',
+};
+
+const emblems: Partial<Record<AuthErrorCode, Emblem>> = { email_not_confirmed: 'envelope' };
 
 /** The message, the waiting time and the signed-in account. A message for this specific failure takes precedence over the general one. */
 function explanation({ error, account, hasSession, brand }: ErrorPageParts): HtmlValue {
   const { text, lang } = brand;
-  const isGeneral = error.message === errorTable[error.code].message;
   const wait =
     error.retryAfter === undefined
       ? error.status === 503 && text.retrySoon
@@ -78,14 +100,22 @@ function explanation({ error, account, hasSession, brand }: ErrorPageParts): Htm
   const kept = hasSession && error.code === 'provider_unavailable' && text.staySignedIn;
   const name = account?.name;
   const signedIn = name !== undefined && html`<br>${fillIn(text.signedInAs, { account: name }, emphasis)}`;
-  return html`${isGeneral ? text[error.code] : error.message}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;
+  return html`${isGeneral(error) ? text[error.code] : error.message}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;
+}
+
+function isGeneral({ message, code }: AuthError): boolean {
+  return message === errorTable[code].message;
+}
+
+function linksOf({ signInUrl, account, home, brand }: ErrorPageParts): Readonly<Record<string, string | undefined>> {
+  return { signIn: signInUrl, otherAccount: account?.otherUrl, home, help: brand.links.help };
 }
 
 /** The single next step; it links to support where only the operators can help. */
 function actionLink({ error, account, signInUrl, canReload, brand }: ErrorPageParts): HtmlValue {
   const { text, links } = brand;
   if (account !== undefined) return button(account.otherUrl, text.otherAccount);
-  if (error.code === 'provider_refused' && links.help !== undefined) return button(links.help, text.help);
+  if (error.code === 'provider_refused' && links.help !== undefined) return button(links.help, text.contactSupport);
   if (canReload) return html`<a class="button" href="">${text.tryAgainButton}</a>\n`;
   return button(signInUrl, error.status >= 500 ? text.tryAgainButton : text.signInButton);
 }

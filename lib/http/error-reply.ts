@@ -1,5 +1,4 @@
 import type { Request, Response } from 'express';
-import { isNativeError } from 'node:util/types';
 import { pathOf } from '../core/request-path.ts';
 import { fitForEvent } from '../session/events.ts';
 import { header, requestTarget } from './message.ts';
@@ -13,21 +12,11 @@ import { errorPage } from './error-page.ts';
 import type { ErrorPageParts } from './error-page.ts';
 import { otherAccountUrl } from './page.ts';
 import { accountName } from './page-text.ts';
-import { json, sendReply } from './reply.ts';
+import { asError, goOn, isError } from './go-on.ts';
+import type { Next } from './go-on.ts';
+import { json } from './reply.ts';
 import type { Reply } from './reply.ts';
-
-export type Next = (error?: unknown) => void;
-
-/**
- * Calls `next` from asynchronous code. Under bare `node:http` the next handler may throw. It then ends as an
- * uncaught exception, as after synchronous code, and does not reject our promise or reach our `catch` blocks.
- */
-export function goOn(next: Next, error?: Error): void {
-  process.nextTick(() => {
-    if (error === undefined) next();
-    else next(error);
-  });
-}
+import { showReply } from './show-page.ts';
 
 /** Handles every failure: an `AuthError` becomes a response in the client's format, any other error is passed to the application. */
 export function refuse(
@@ -38,14 +27,15 @@ export function refuse(
 ): void {
   const { req, res, definition } = request;
   if (!(error instanceof AuthError)) {
-    goOn(next, isError(error) ? error : new Error('A value that is no Error was thrown', { cause: error }));
+    goOn(next, asError(error));
     return;
   }
   explainDecision(request, () => refusalReason(request, error));
+  if (error.code === 'cross_site_request') warnOfOrigin(request);
   const fail = failOnce(error, next);
   try {
     if (definition.onError === undefined) {
-      sendReply(request, toReply(request, error));
+      showReply(request, toReply(request, error), next).catch(fail);
       return;
     }
     // It may be async, whatever its type says; its rejection must not end the process.
@@ -68,11 +58,6 @@ function failOnce(refusal: AuthError, next: Next): Next {
     isDone = true;
     goOn(next, isError(failure) ? failure : refusal);
   };
-}
-
-/** Also accepts an error of another realm, such as a `vm` context. */
-function isError(value: unknown): value is Error {
-  return value instanceof Error || isNativeError(value);
 }
 
 /** In the client's format. */
@@ -150,8 +135,11 @@ function isLoading({ req, query }: AuthRequest): boolean {
 }
 
 export function errorBody(error: AuthError, redirectTo?: string): ErrorBody {
-  const { status, code, message } = error;
-  return { error: { status, code, message }, ...(redirectTo === undefined ? {} : { redirectTo }) };
+  const { status, code, message, fields } = error;
+  return {
+    error: { status, code, message, ...(fields && { fields }) },
+    ...(redirectTo === undefined ? {} : { redirectTo }),
+  };
 }
 
 /**
@@ -198,10 +186,28 @@ function causeFacts(cause: unknown): string[] {
   ];
 }
 
+/** The origins that a developer was warned of, of this many at most. */
+const warnedOrigins = new Set<string>();
+const maxWarnedOrigins = 20;
+
+/** In development the other site is usually the developer's own front end. */
+function warnOfOrigin({ req, definition: { name } }: AuthRequest): void {
+  const { NODE_ENV: mode = 'development' } = process.env;
+  const origin = header(req, 'origin');
+  if (mode !== 'development' || !isOrigin(origin)) return;
+  if (warnedOrigins.has(origin) || warnedOrigins.size >= maxWarnedOrigins) return;
+  warnedOrigins.add(origin);
+  const message = `${name} refused a request from another site with 403: ${siteOf(origin)}`;
+  process.emitWarning(message, { code: 'EXPRESS_AUTH_ADAPTERS_ORIGIN' });
+}
+
+function isOrigin(origin: string | undefined): origin is string {
+  return origin !== undefined && origin.length < 300 && URL.parse(origin)?.origin === origin;
+}
+
 /** The other site, if the value is an origin as browsers write it. */
 function siteOf(origin: string | undefined): string {
-  const isOrigin = origin !== undefined && origin.length < 300 && URL.parse(origin)?.origin === origin;
-  return isOrigin
+  return isOrigin(origin)
     ? `it came from ${origin}; if that is your own site, add it to trustedOrigins`
     : 'it came from another site; an origin of your own belongs in trustedOrigins';
 }

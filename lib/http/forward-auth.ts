@@ -9,8 +9,9 @@ import type { Adapter } from './adapter.ts';
 import { passedAs } from './passed-adapters.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { jarOf } from './cookie-jar.ts';
-import { errorReply, explainDecision, goOn, refusalReason, signedOutReason } from './error-reply.ts';
-import type { Next } from './error-reply.ts';
+import { errorReply, explainDecision, refusalReason, signedOutReason } from './error-reply.ts';
+import { goOn } from './go-on.ts';
+import type { Next } from './go-on.ts';
 import { notMounted } from './get-session.ts';
 import { header } from './message.ts';
 import type { ExactOptionsOf } from './options.ts';
@@ -86,7 +87,7 @@ export function forwardAuth(auth: Router, options?: ForwardAuthOptions): Request
 function requestOf(definition: Adapter, req: IncomingMessage): AuthRequest {
   const { adapter } = definition;
   const request = passedAs(req, adapter, 'forwardAuth').find((passed) => passed.definition === definition);
-  if (request === undefined) throw notMounted('forwardAuth', adapter);
+  if (request === undefined) throw notMounted('forwardAuth', adapter, req);
   if (!request.isGuarded) return request;
   throw new ConfigurationError('forwardAuth', [
     'a guard (protectedRoutes or requireSession) covers its path, and would redirect signed-out visitors, which gateways take for an error; choose a path that no guard covers',

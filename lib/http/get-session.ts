@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
 import { passedAs } from './passed-adapters.ts';
+import { mountedElsewhere } from './mounts.ts';
 import { jarOf } from './cookie-jar.ts';
 import { keepPrivate } from './message.ts';
 
@@ -23,7 +24,7 @@ export async function getSession<A extends AdapterName>(req: IncomingMessage, ad
 export async function getSession(req: IncomingMessage, adapter?: AdapterName): Promise<Session | null> {
   const asked = passedAs(req, adapter, 'getSession');
   const [first] = asked;
-  if (first === undefined) throw notMounted('getSession', adapter);
+  if (first === undefined) throw notMounted('getSession', adapter, req);
   jarOf(first.res).dependOnSession();
   for (const request of asked) {
     const session = await request.resolveSession();
@@ -61,7 +62,9 @@ export function currentSession(req: IncomingMessage, adapter?: AdapterName): Ses
 }
 
 /** @param what the called function's name, for the message */
-export function notMounted(what: string, adapter: AdapterName | undefined): ConfigurationError {
+export function notMounted(what: string, adapter: AdapterName | undefined, req?: IncomingMessage): ConfigurationError {
+  const elsewhere = req && mountedElsewhere(req, adapter);
+  if (elsewhere !== undefined) return new ConfigurationError(what, [`no adapter has seen this request; ${elsewhere}`]);
   const name = adapter === 'b2b' ? 'b2bAuth()' : adapter === 'backend' ? 'backendAuth()' : 'b2bAuth() or backendAuth()';
   return new ConfigurationError(what, [`no adapter has seen this request; mount ${name} with app.use() before it`]);
 }

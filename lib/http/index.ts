@@ -15,6 +15,7 @@ export type { Nonce } from './nonce.ts';
 export type { CookieOptions } from './options.ts';
 export type { PageLinks } from './page.ts';
 export type { PagesOptions } from './page-options.ts';
+export type { BuiltInPage, PageKind, RenderPage } from './page-view.ts';
 export type { SharedTextKey } from './page-text.ts';
 export { authInfo, protectResource } from './resource.ts';
 export type { ProtectResourceOptions } from './resource-options.ts';

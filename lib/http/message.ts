@@ -12,6 +12,8 @@ export interface HostRequest extends IncomingMessage {
   readonly originalUrl?: string;
   readonly baseUrl?: string;
   readonly app?: unknown;
+  /** Of the route and, with `mergeParams`, of the mount path. */
+  readonly params?: unknown;
 }
 
 /** Whether Express handles the request, so that its rules for paths apply. */

@@ -2,13 +2,14 @@ import { createPathMatcher, isReachableUnder } from '../core/path-matcher.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
 import { protectedBefore, stackedAdapters } from './express-stack.ts';
-import { comparablePath } from './message.ts';
+import { pathOf } from '../core/request-path.ts';
+import { comparablePath, requestTarget } from './message.ts';
 import type { HostRequest } from './message.ts';
 
 /** An adapter that a request has passed, with those that it passed before and after it. */
 interface Passed {
   readonly definition: Adapter;
-  readonly req: Pick<HostRequest, 'app'>;
+  readonly req: Pick<HostRequest, 'app' | 'url' | 'params'>;
   /** Its mount path, `''` at the root. */
   readonly prefix: string;
   /** Whether its own router has seen the request. */
@@ -91,6 +92,7 @@ export function createMountCheck(definition: Adapter): (request: Passed) => Conf
     // The two names make a pair at most: a third adapter has the name of another one.
     if (others.length < 2 && paths.has(path)) return undefined;
     const problems = mountProblems(request, others);
+    lastPrefix.set(definition, request.prefix);
     if (problems.length > 0) return new ConfigurationError(definition.name, problems);
     if (!hasWarned) warnOfMount(request);
     hasWarned = true;
@@ -100,8 +102,63 @@ export function createMountCheck(definition: Adapter): (request: Passed) => Conf
   };
 }
 
+/** The last mount path of each adapter, for messages. */
+const lastPrefix = new WeakMap<Adapter, string>();
+
+/**
+ * Why no adapter has seen a request, where the application contains one: it is mounted below a path that the request's is not below.
+ *
+ * @returns `undefined` where there is none, or where the stack is unknown, as under Connect
+ */
+export function mountedElsewhere(req: HostRequest, adapter: Adapter['adapter'] | undefined): string | undefined {
+  const path = pathOf(requestTarget(req));
+  const found = stackedAdapters(req.app).find(
+    ({ definition, restOf }) => (adapter === undefined || definition.adapter === adapter) && restOf(path) === undefined,
+  );
+  if (found === undefined) return undefined;
+  const { definition } = found;
+  const prefix = lastPrefix.get(definition);
+  const where = prefix === undefined ? 'below a path' : `under ${prefix}`;
+  return `${definition.name}() is mounted ${where}: requests to ${path} do not pass it; mount it at the root, and use pathPrefix to move its routes`;
+}
+
+/**
+ * Whether the adapter is mounted by a pattern that takes the whole path, such as `{*path}`, so that none of its routes is ever reached.
+ * A framework may have wrapped it, so its layer in the stack is only one of two signs.
+ */
+function isSwallowed({ definition, prefix, req }: Passed): boolean {
+  if (prefix === '' || pathOf(req.url ?? '/') !== '/') return false;
+  const own = stackedAdapters(req.app).find((stacked) => stacked.definition === definition);
+  if (own !== undefined) return ['/x', '/x/y'].every((rest) => own.restOf(prefix + rest) === '/');
+  // Express 5 has the segments of a wildcard as a list, Express 4 its whole text under a number.
+  return Object.entries<unknown>({ ...(req.params as object | undefined) }).some(([name, value]) => {
+    if (Array.isArray(value)) return isEndOf(prefix, value.join('/'));
+    return /^\d+$/.test(name) && typeof value === 'string' && isWhole(prefix, value);
+  });
+}
+
+function isEndOf(prefix: string, wildcard: string): boolean {
+  try {
+    return wildcard !== '' && decodeURIComponent(prefix).endsWith(wildcard);
+  } catch {
+    return false;
+  }
+}
+
+/** A text without a slash may be a part of the path that a pattern names, such as a language. */
+function isWhole(prefix: string, wildcard: string): boolean {
+  return (
+    wildcard.includes('/') && isEndOf(prefix, wildcard) && decodeURIComponent(prefix).length <= wildcard.length + 1
+  );
+}
+
 function mountProblems(request: Passed, others: readonly Passed[]): string[] {
   const { definition, prefix, req } = request;
+  if (isSwallowed(request)) {
+    return [
+      `it is mounted by a pattern that takes the whole path ('${prefix}' of this request), so none of its routes is reached; mount it without a path: app.use(${definition.name}())`,
+    ];
+  }
   const { name, adapter, protectedRoutes } = definition;
   const unreachable = protectedRoutes.filter((pattern) => !isReachableUnder(pattern, prefix));
   const isTwice =

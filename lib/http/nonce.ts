@@ -64,7 +64,7 @@ export function takeNonce(req: IncomingMessage, res: ServerResponse): string | n
 function requestOf(req: IncomingMessage, res: ServerResponse, caller: string): AuthRequest {
   const passed = passedAs(req, undefined, caller);
   const request = passed.find(({ definition }) => definition.adapter === 'backend') ?? passed[0];
-  if (request === undefined) throw notMounted(caller, undefined);
+  if (request === undefined) throw notMounted(caller, undefined, req);
   refuseSent(request, caller, res);
   return request;
 }

@@ -95,22 +95,26 @@ export const cookieName = v.pipe(
   v.regex(/^[A-Za-z0-9_-]+$/, 'must be a cookie name of letters, digits, _ and -'),
 );
 
-/** A path of one of the adapter's own routes: literal, so that it can be compared, printed and registered with a provider. */
-export const routePath = (path: string) =>
-  v.optional(
-    v.pipe(
-      v.string('must be a root-relative path such as /login'),
-      v.regex(
-        /^(?:\/[A-Za-z0-9._~-]+)+$/,
-        'must be a root-relative path of letters, digits and . _ ~ - such as /login, without a trailing slash',
-      ),
-      v.check(
-        (value) => !value.split('/').some((segment) => segment === '.' || segment === '..'),
-        'must not contain dot segments',
-      ),
+const literalPath = (example: string) =>
+  v.pipe(
+    v.string(`must be a root-relative path such as ${example}`),
+    v.regex(
+      /^(?:\/[A-Za-z0-9._~-]+)+$/,
+      `must be a root-relative path of letters, digits and . _ ~ - such as ${example}, without a trailing slash`,
     ),
-    path,
+    v.check(
+      (value) => !value.split('/').some((segment) => segment === '.' || segment === '..'),
+      'must not contain dot segments',
+    ),
   );
+
+/** A path of one of the adapter's own routes: literal, so that it can be compared, printed and registered with a provider. */
+export const routePath = (path: string) => v.optional(literalPath('/login'), path);
+
+const pathPrefix = literalPath('/v1/auth');
+
+/** Whether it is a valid value of the option `pathPrefix`. */
+export const isPathPrefix = (value: unknown): value is string => v.is(pathPrefix, value);
 
 /** The defaults of entries that are route paths. */
 export const defaultsOf = <Option extends string>(entries: Readonly<Record<Option, ReturnType<typeof routePath>>>) =>
@@ -214,6 +218,11 @@ export const sharedEntries = {
   ),
   /** Further origins of your own that may post to the auth routes. Default: none. */
   trustedOrigins: v.optional(v.array(origin, 'must be a list of origins'), []),
+  /**
+   * Moves all own routes at once: with `/v1/auth`, `/auth/login` and `/login` become `/v1/auth/login`. An option for a single path
+   * beats it. Default: none.
+   */
+  pathPrefix: v.optional(pathPrefix),
   /** Where the built-in pages' stylesheet is served. Default `/auth/pages.css`. */
   stylesheetPath: routePath('/auth/pages.css'),
   /**

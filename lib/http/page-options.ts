@@ -1,8 +1,9 @@
 import * as v from 'valibot';
 import { parseColor } from './accent.ts';
-import { group, pageUrl } from './options.ts';
+import { callback, group, pageUrl } from './options.ts';
 import type { OptionsOf } from './options.ts';
 import type { Brand, PageLinks } from './page.ts';
+import type { RenderPage } from './page-view.ts';
 import { createTexts, directionOf, sharedText } from './page-text.ts';
 import type { SharedTextKey } from './page-text.ts';
 
@@ -34,6 +35,11 @@ const brandEntries = {
   ),
   /** Default: the direction of `lang`. */
   dir: v.optional(v.picklist(['ltr', 'rtl'], "must be 'ltr' or 'rtl'")),
+  /**
+   * Answers with pages of your own: `(req, res, page) => boolean`. It gets every built-in page as data, with the status already
+   * set; `false` means the built-in one. Default: none.
+   */
+  render: v.optional(callback<RenderPage>('(req, res, page) => boolean')),
   /** Links below every page. */
   links: v.optional(
     group<PageLinks>({ terms: v.optional(pageUrl), privacy: v.optional(pageUrl), help: v.optional(pageUrl) }),
@@ -46,9 +52,17 @@ export interface PagesOptions<TextKey extends string = SharedTextKey> extends Op
   readonly text?: Readonly<Partial<Record<TextKey, string | undefined>>> | undefined;
 }
 
-/** The entries of `pages`. @param english the texts that an application may replace */
-export function pagesEntries<Key extends string>(english: Readonly<Record<Key, string>>) {
-  const texts = v.entriesFromList(Object.keys(english) as Key[], optionalText);
+/**
+ * The entries of `pages`.
+ *
+ * @param english the texts that an application may replace
+ * @param unused further names that a translation may have
+ */
+export function pagesEntries<Key extends string>(
+  english: Readonly<Record<Key, string>>,
+  unused: readonly string[] = [],
+) {
+  const texts = v.entriesFromList([...Object.keys(english), ...unused] as Key[], optionalText);
   const { links, ...others } = brandEntries;
   return { ...others, text: v.optional(v.strictObject(texts, 'must be an object of texts')), links };
 }

@@ -40,12 +40,19 @@ export const sharedText = {
   tryAgainButton: 'Try again',
   signInButton: 'Sign in',
   continueButton: 'Continue',
+  contactSupport: 'Contact support',
   backHome: 'Back to home',
   signedInAs: 'Signed in as {account}',
   otherAccount: 'Use another account',
+  /** Below the heading of a page on the way into the application. `{title}` is `pages.title`. */
+  continueTo: 'to continue to {title}',
 
   chooserHeading: 'Choose an organization',
-  chooserText: 'You belong to more than one. Where do you want to continue?',
+  chooserText: 'You belong to more than one.',
+  /** Above the organization that this browser chose last. */
+  chooserLast: 'Last used',
+  /** The name of the list of letters, for screen readers. */
+  chooserLetters: 'Organizations by letter',
 
   signOutHeading: 'Sign out?',
   signOutText: 'You’ll be signed out on this device.',

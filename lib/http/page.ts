@@ -1,8 +1,13 @@
 import { html, safeHref } from '../core/html.ts';
 import { withQuery } from '../core/url.ts';
 import type { Html, HtmlValue, Text } from '../core/html.ts';
+import { emblemOf } from './emblems.ts';
+import type { Emblem } from './emblems.ts';
+import { emphasis, fillIn } from './page-text.ts';
 import type { SharedTextKey, Texts } from './page-text.ts';
 import type { Reply } from './reply.ts';
+import { pageView } from './page-view.ts';
+import type { PageFacts } from './page-view.ts';
 import { page } from './reply.ts';
 
 /** Links below every built-in page; root-relative or http(s) URLs. */
@@ -43,6 +48,10 @@ export function otherAccountUrl(request: { signInUrl(returnTo: string): string }
 
 export interface PageParts {
   readonly status: number;
+  /** The page as data. */
+  readonly facts: PageFacts;
+  /** Why it is shown, for the page as data. */
+  readonly failure?: Parameters<typeof pageView>[2];
   readonly heading: Text;
   /** One soft line below the heading. */
   readonly lead?: HtmlValue;
@@ -50,8 +59,10 @@ export interface PageParts {
   readonly leadRole?: 'status' | 'alert';
   /** Precedes the page's title after an error. */
   readonly errorTitle?: Text;
-  /** A decorative picture in place of the logo. */
-  readonly emblem?: Html | undefined;
+  /** The outcome as a picture, below the brand. */
+  readonly emblem?: Emblem | undefined;
+  /** Whether the page is a step on the way into the application. */
+  readonly isStep?: boolean | undefined;
   readonly content: HtmlValue;
   readonly stylesheet: string;
   readonly brand: Brand;
@@ -74,7 +85,8 @@ export interface PageScript {
 
 /** A complete built-in page without inline script and style, under a strict CSP. */
 export function builtInPage(parts: PageParts): Reply {
-  return page(parts.status, document(parts), policyFor(parts));
+  const view = pageView(parts.heading.plain, parts.facts, parts.failure);
+  return page(parts.status, document(parts), policyFor(parts), view);
 }
 
 function document(parts: PageParts): Html {
@@ -98,8 +110,10 @@ ${logo !== undefined && html`<link rel="icon" href="${safeHref(logo)}">`}
 <body>
 <main>
 <div class="head">
-${emblem === undefined ? mark(brand) : html`<p class="emblem" aria-hidden="true">${emblem}</p>`}
+${mark(brand)}
+${emblem !== undefined && emblemOf(emblem)}
 <h1>${heading}</h1>
+${nameLine(parts)}
 ${isShown(lead) && html`<p class="lead"${leadRole !== undefined && html` role="${leadRole}"`}>${lead}</p>`}
 </div>
 ${content}
@@ -118,6 +132,12 @@ function mark({ title, logo, logoDark }: Brand): HtmlValue {
   }
   const letters = initials(title ?? '', 1);
   return letters !== '' && html`<p class="brand"><span class="mark" aria-hidden="true">${letters}</span></p>`;
+}
+
+/** The application's name below a heading that lacks it: who comes from an email sees whose page it is. */
+function nameLine({ heading, isStep = false, brand: { title, text } }: PageParts): HtmlValue {
+  if (title === undefined || title === '' || heading.plain.includes(title)) return undefined;
+  return html`<p class="app">${isStep ? fillIn(text.continueTo, { title }, emphasis) : emphasis(title)}</p>`;
 }
 
 /** The first letters of a name's first words. */
@@ -181,6 +201,7 @@ export function signOutPage(request: PageRequest, action: string, returnTo: stri
   const { text } = brand;
   return builtInPage({
     status: 200,
+    facts: { kind: 'sign_out', action, values: { returnTo }, links: { stay: returnTo } },
     heading: text.signOutHeading,
     lead: text.signOutText,
     stylesheet: request.stylesheetUrl,
@@ -205,6 +226,7 @@ export function signingOutPage(request: PageRequest, url: string): Reply {
   const { text } = brand;
   const page = builtInPage({
     status: 200,
+    facts: { kind: 'signing_out', links: { continue: url } },
     heading: text.signingOutHeading,
     lead: text.signingOutText,
     leadRole: 'status',

@@ -1,6 +1,8 @@
 import * as v from 'valibot';
 import { didYouMean } from '../core/nearest.ts';
 import { ConfigurationError } from '../errors.ts';
+import { unreadEnvFile } from './env-file.ts';
+import { isPathPrefix } from './options.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -46,7 +48,9 @@ export function readOptions<Schema extends OptionsSchema>(
   if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input))) {
     throw new ConfigurationError(rules.name, ['options must be an object']);
   }
-  const { given, variables } = complete({ ...input }, rules.env, environment);
+  const { given: named, variables } = complete({ ...input }, rules.env, environment);
+  const { pathPrefix } = named;
+  const given = isPathPrefix(pathPrefix) ? { ...prefixPaths(pathPrefix, rules.paths), ...named } : named;
   const parsed = v.safeParse(rules.schema, given);
   const problems = [
     ...problemsOf(parsed, rules.schema, variables),
@@ -54,8 +58,13 @@ export function readOptions<Schema extends OptionsSchema>(
     ...(rules.check?.(given, environment, variables) ?? []),
     ...missingSdks(rules.sdks ?? []),
   ];
-  if (!parsed.success || problems.length > 0) throw new ConfigurationError(rules.name, problems);
-  return parsed.output;
+  if (parsed.success && problems.length === 0) return parsed.output;
+  const hint = environment === process.env ? unreadEnvFile(missingNames(given, rules.env)) : undefined;
+  throw new ConfigurationError(rules.name, hint === undefined ? problems : [...problems, hint]);
+}
+
+function missingNames(given: Readonly<Record<string, unknown>>, env: Variables): string[] {
+  return Object.entries(env).flatMap(([option, names]) => (given[option] === undefined ? names : []));
 }
 
 /** Fills missing options from the environment, and names the variable that was used. */
@@ -149,4 +158,15 @@ function pathClashes(given: Readonly<Record<string, unknown>>, paths: Readonly<R
     taken.set(value.toLowerCase(), option);
   }
   return problems;
+}
+
+/**
+ * Default paths below a prefix that stands in for their `/auth`: `/auth/login` and `/login` become `/v1/auth/login`. The typed client
+ * does the same (`lib/client/send.ts`).
+ */
+export function prefixPaths(prefix: string, paths: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const moved = Object.entries(paths).map(
+    ([name, path]) => [name, prefix + path.replace(/^\/auth(?=\/)/, '')] as const,
+  );
+  return Object.fromEntries(moved);
 }

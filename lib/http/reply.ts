@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isHeadOpen, varyOn } from './message.ts';
 import { render } from '../core/html.ts';
 import type { Html } from '../core/html.ts';
+import type { BuiltInPage } from './page-view.ts';
 
 /** A handler's response; only `sendReply` sends it, so that no route omits a header. The jar carries the cookies. */
 export interface Reply {
@@ -9,7 +10,13 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?:
     | { readonly kind: 'json'; readonly value: unknown }
-    | { readonly kind: 'page'; readonly markup: Html; readonly policy: string }
+    | {
+        readonly kind: 'page';
+        readonly markup: Html;
+        readonly policy: string;
+        /** The same as data. */
+        readonly view: BuiltInPage;
+      }
     | {
         readonly kind: 'asset';
         readonly text: string;
@@ -52,8 +59,8 @@ export function redirectOrJson(
 }
 
 /** @param policy its Content-Security-Policy */
-export function page(status: number, markup: Html, policy: string): Reply {
-  return { status, body: { kind: 'page', markup, policy } };
+export function page(status: number, markup: Html, policy: string, view: BuiltInPage): Reply {
+  return { status, body: { kind: 'page', markup, policy, view } };
 }
 
 const pageHeaders = {
@@ -70,14 +77,29 @@ export function sendReply({ req, res, definition }: Answered, reply: Reply): voi
     res.end();
     return;
   }
-  res.statusCode = reply.status;
-  setHeaders(res, reply, definition);
-  // An unread body must not keep the connection open: it may never end.
-  if (hasBody(req) && !req.complete && req.httpVersionMajor < 2) res.setHeader('Connection', 'close');
+  setHead({ req, res }, reply, definition);
   const [type, text] = contentOf(reply.body);
   if (type !== undefined) res.setHeader('Content-Type', type);
   if (reply.status !== 204) res.setHeader('Content-Length', Buffer.byteLength(text));
   res.end(req.method === 'HEAD' ? undefined : text);
+}
+
+/** For a page that the application writes: its own script, style and images need a policy of its own. */
+export function openHead(answered: Answered, reply: Reply, rules?: ReplyRules): void {
+  const { res } = answered;
+  const policy = res.getHeader('content-security-policy');
+  setHead(answered, reply, rules);
+  if (policy === undefined) res.removeHeader('content-security-policy');
+  else res.setHeader('Content-Security-Policy', policy);
+  // Of all pages: with `no-referrer` some browsers send `Origin: null` with its form. Other sites see nothing either way.
+  res.setHeader('Referrer-Policy', 'same-origin');
+}
+
+function setHead({ req, res }: Answered, reply: Reply, rules?: ReplyRules): void {
+  res.statusCode = reply.status;
+  setHeaders(res, reply, rules);
+  // An unread body must not keep the connection open: it may never end.
+  if (hasBody(req) && !req.complete && req.httpVersionMajor < 2) res.setHeader('Connection', 'close');
 }
 
 function setHeaders(

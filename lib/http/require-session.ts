@@ -6,7 +6,7 @@ import type { AdapterName, B2bSession, BackendSession, Session } from '../types.
 import { passedAs } from './passed-adapters.ts';
 import { notMounted } from './get-session.ts';
 import type { AuthRequest } from './auth-request.ts';
-import type { Next } from './error-reply.ts';
+import type { Next } from './go-on.ts';
 import { challengeWith, guard } from './guard.ts';
 import type { GuardRules } from './guard.ts';
 import type { ExactOptionsOf } from './options.ts';
@@ -202,7 +202,7 @@ function guardBy(
 /** @throws {ConfigurationError} unless exactly one adapter is meant */
 function pick(req: IncomingMessage, adapter: AdapterName | undefined): AuthRequest {
   const [only, ...others] = passedAs(req, adapter, 'requireSession');
-  if (only === undefined) throw notMounted('requireSession', adapter);
+  if (only === undefined) throw notMounted('requireSession', adapter, req);
   if (others.length === 0 || adapter !== undefined) return only;
   throw new ConfigurationError('requireSession', [
     "both adapters are mounted, so say which one guards: requireSession({ adapter: 'b2b' }) or requireSession({ adapter: 'backend' })",

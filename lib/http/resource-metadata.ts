@@ -6,7 +6,7 @@ import type { Adapter } from './adapter.ts';
 import { passAdapter } from './passed-adapters.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { jsonErrorReply, refuse } from './error-reply.ts';
-import type { Next } from './error-reply.ts';
+import type { Next } from './go-on.ts';
 import { stackedHandlers } from './express-stack.ts';
 import { isHeadOpen, varyOn } from './message.ts';
 import type { HostRequest } from './message.ts';

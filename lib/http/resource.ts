@@ -10,7 +10,7 @@ import type { Adapter } from './adapter.ts';
 import { firstAuthRequest, passAdapter } from './passed-adapters.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { admitBearer, challengeFor, refuseUnaccepted, tokenSession } from './bearer.ts';
-import type { Next } from './error-reply.ts';
+import type { Next } from './go-on.ts';
 import { isExpress, isHeadOpen, mountPath, requestTarget, varyOn } from './message.ts';
 import type { HostRequest } from './message.ts';
 import { declareResource, ownerOfRootForm, pathsOf, rootForm, serveMetadata } from './resource-metadata.ts';

@@ -9,13 +9,13 @@ import { refuseCrossSite, refuseUnintended } from './origin.ts';
 import { registerRouter } from './adapter.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
 import { jsonErrorReply, refuse } from './error-reply.ts';
-import type { Next } from './error-reply.ts';
+import type { Next } from './go-on.ts';
 import { challengeRedirect, guard } from './guard.ts';
 import { createMountCheck, isAnsweredLater } from './mounts.ts';
 import { stylesheetFor } from './stylesheet.ts';
-import { sendReply } from './reply.ts';
 import { rememberFactors } from './step-up.ts';
 import type { Reply } from './reply.ts';
+import { showReply } from './show-page.ts';
 import { comparablePath, isExpress, mountPath, requestTarget } from './message.ts';
 import { pathOf } from '../core/request-path.ts';
 
@@ -107,7 +107,7 @@ function routerOf(definition: Adapter, handle: Handle): Router {
 
 async function serve(request: AuthRequest, route: AuthRoute, next: Next): Promise<void> {
   try {
-    sendReply(request, await answer(request, route));
+    await showReply(request, await answer(request, route), next);
   } catch (error) {
     refuse(request, error, next, route.isJsonOnly === true ? jsonErrorReply : undefined);
   }

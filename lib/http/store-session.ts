@@ -1,8 +1,9 @@
 import type { Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createLazy } from '../core/bounded-map.ts';
-import { ConfigurationError } from '../errors.ts';
+import { AuthError, ConfigurationError } from '../errors.ts';
 import { signInFailed } from '../session/events.ts';
+import type { FindSuperseded } from '../session/superseded.ts';
 import type { B2bTokens, BackendTokens, RedirectBody } from '../types.ts';
 import { adapterOf } from './adapter.ts';
 import { passedAs } from './passed-adapters.ts';
@@ -41,7 +42,7 @@ export function registerStore(resolver: object, load: () => Promise<StoreTokens>
 /**
  * Makes tokens that the application has the session of this browser: the sign-in of one's own flow. They pass what every sign-in
  * passes (verification, `accept`, a second factor, `onSignIn`), and the cookie replaces that of any former session. Refused tokens
- * store nothing, and the former session stays.
+ * store nothing, and the former session stays. Tokens that a renewal has replaced are among them: the browser keeps the newer ones.
  *
  * Call `requireSameOrigin(req)` before it: without it, another site can sign a browser in to an account of its choice.
  *
@@ -75,6 +76,23 @@ export async function storeSession(
   }
 }
 
+/**
+ * For tokens that were verified: refuses those that a renewal has replaced.
+ *
+ * @throws {AuthError} `tokens_refused`, `provider_unavailable`
+ */
+export async function refuseSuperseded<Content>(
+  { findSuperseded }: { readonly findSuperseded: FindSuperseded<Content> },
+  { req, peer }: AuthRequest,
+  content: Content,
+): Promise<void> {
+  const reason = await findSuperseded(content, { cookieHeader: req.headers.cookie, peer });
+  if (reason !== undefined) throw refusedTokens(reason);
+}
+
+/** @param reason for operators */
+export const refusedTokens = (reason: string): AuthError => new AuthError('tokens_refused', { reason });
+
 function requestOf(auth: unknown, req: IncomingMessage): AuthRequest {
   const definition = typeof auth === 'function' ? adapterOf(auth) : undefined;
   if (definition === undefined)
@@ -82,7 +100,7 @@ function requestOf(auth: unknown, req: IncomingMessage): AuthRequest {
       'the first argument must be what b2bAuth() or backendAuth() returned',
     ]);
   const request = passedAs(req, definition.adapter, 'storeSession').find((passed) => passed.definition === definition);
-  if (request === undefined) throw notMounted('storeSession', definition.adapter);
+  if (request === undefined) throw notMounted('storeSession', definition.adapter, req);
   return request;
 }
 
@@ -119,7 +137,7 @@ export function requireSameOrigin(req: IncomingMessage, _res?: ServerResponse, n
 function crossSiteRefusal(req: IncomingMessage): Error | undefined {
   try {
     const passed = passedAs(req, undefined, 'requireSameOrigin');
-    if (passed.length === 0) return notMounted('requireSameOrigin', undefined);
+    if (passed.length === 0) return notMounted('requireSameOrigin', undefined, req);
     for (const request of passed) refuseCrossSite(req, () => request.origin, request.definition.trustedOrigins);
     return undefined;
   } catch (error) {

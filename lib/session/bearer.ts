@@ -63,7 +63,7 @@ export function createResolveBearer<Content>(
 
   return async (text, client, { takesStale = false, awaitsKeys = false } = {}) => {
     const cached = cache.get(cacheKey(text));
-    const isGood = cached !== undefined && now() - cached.checkedAt <= revocations.recheckMs;
+    const isGood = cached !== undefined && Math.abs(now() - cached.checkedAt) <= revocations.recheckMs;
     if (isGood) {
       const standing = revocations.known(cached.keys);
       if (standing === 'live' || (takesStale && standing === 'stale')) return cached.session;

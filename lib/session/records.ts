@@ -186,7 +186,8 @@ function isLasting(name: string): boolean {
 /** An application's own coordinator may return anything; an invalid time would end or lift the wrong sessions. */
 function readAnswer(answer: unknown): Answer {
   if (answer === undefined || answer === null) return 'none';
-  if (typeof answer !== 'object') return 'unknown';
+  // A list or a Map, as clients of Redis give for a hash, has its times elsewhere: as a record it would be empty, and end nothing.
+  if (typeof answer !== 'object' || Symbol.iterator in answer) return 'unknown';
   const times = Object.entries(answer).map(([name, time]: [string, unknown]) => [name, Number(time)] as const);
   return times.every(([, time]) => Number.isFinite(time)) ? Object.fromEntries(times) : 'unknown';
 }

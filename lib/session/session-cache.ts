@@ -87,7 +87,8 @@ export function createCachedSession({ cache, findCookie, isConcerned, changes, r
   return (cookieHeader: string | undefined): Session | undefined => {
     const cookie = cookieHeader === undefined ? undefined : findCookie(cookieHeader);
     const cached = cookie === undefined ? undefined : cache.get(cookie);
-    if (cached === undefined || now() - cached.checkedAt > recheckMs) return undefined;
+    // A clock that was set back must not make a check last.
+    if (cached === undefined || Math.abs(now() - cached.checkedAt) > recheckMs) return undefined;
     if (cached.changes !== changes.count) {
       if (isConcerned(cached.keys)) return undefined;
       cached.changes = changes.count;

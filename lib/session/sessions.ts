@@ -24,8 +24,10 @@ import { createSignOut, lastStart } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
 import type { SessionSource, StoredSession } from './source.ts';
 import type { SessionFacts } from './record.ts';
-import { createRenewChanged, createRenewStored, createSwitchSession } from './switch-session.ts';
+import { createContentRenewals, createSwitchSession } from './switch-session.ts';
 import type { SessionSwitch } from './switch-session.ts';
+import { createFindSuperseded } from './superseded.ts';
+import type { FindSuperseded } from './superseded.ts';
 import { createTokenLines, placeOf } from './token-lines.ts';
 
 export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitch<Content> {
@@ -49,6 +51,7 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * @throws {AuthError} `provider_unavailable` where only the provider can decide
    */
   readonly resolveForResource: ResolveBearer;
+  readonly findSuperseded: FindSuperseded<Content>;
   readonly revocationOf: Revocations['find'];
   readonly beginSession: Revocations['begin'];
   /** Ends the watches of the same session in another organization, which a switch or a new sign-in has left. */
@@ -134,10 +137,10 @@ export function createSessions<Content>(
       return resolution;
     },
     leaveFormer,
-    renewChanged: createRenewChanged(context, renew),
-    renewStored: createRenewStored(context, renew),
+    ...createContentRenewals(context, renew),
     resolveBearer: createResolveBearer(context),
     resolveForResource: createResolveBearer(context, 'resource'),
+    findSuperseded: createFindSuperseded(context),
     revocationOf: (sessionId, beganAt) => revocations.find(sessionId, beganAt),
     beginSession: (facts, beganAt) => revocations.begin(facts, beganAt),
     endSession: (target) => revocations.end(target),

@@ -23,7 +23,8 @@ export interface SignInContext<Content, S extends Session> {
 /** The request that signs in. */
 export interface SignInRequest {
   readonly req: { readonly headers: { readonly cookie?: string | undefined } };
-  readonly cookies: RequestCookies;
+  /** What the browser holds when the response arrives, unless it is replaced. */
+  readonly heldCookies: RequestCookies;
   readonly peer: string | undefined;
   readonly startedAt: number | undefined;
   returnTo(value: unknown, fallback?: string): string;
@@ -111,14 +112,14 @@ interface Placing<Content> {
 /** Ends the sessions that the browser held before. @returns the cookies of the new one */
 export async function placeSession<Content, S extends Session>(
   { source, writer, resolver }: SignInContext<Content, S>,
-  { req, cookies, peer }: SignInRequest,
+  { req, heldCookies, peer }: SignInRequest,
   content: Content,
   { refuseEnded, endLeft }: Placing<Content>,
 ): Promise<readonly CookieWrite[]> {
   const { sessionId } = source.toStored(content);
   // Before, because tokens that come late must not end the session that has replaced theirs.
   await refuseEnded(sessionId);
-  const writes = await writer.write(content, cookies);
+  const writes = await writer.write(content, heldCookies);
   const { sessions, allowance } = await resolver.replace(req.headers.cookie, sessionId, peer);
   // In the background: they have already ended here.
   for (const left of sessions) void endLeft(left, allowance);

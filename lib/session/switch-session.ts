@@ -93,7 +93,15 @@ interface Current<Content> {
   readonly isSpent: boolean;
 }
 
-export function createRenewChanged<Content>(
+/** The refreshes of tokens that a route has at hand. */
+export function createContentRenewals<Content>(
+  context: SessionContext<Content>,
+  renew: Renew<Content>,
+): Pick<SessionSwitch<Content>, 'renewChanged' | 'renewStored'> {
+  return { renewChanged: createRenewChanged(context, renew), renewStored: createRenewStored(context, renew) };
+}
+
+function createRenewChanged<Content>(
   { source, timeoutMs }: SessionContext<Content>,
   renew: Renew<Content>,
 ): SessionSwitch<Content>['renewChanged'] {
@@ -107,7 +115,7 @@ export function createRenewChanged<Content>(
   };
 }
 
-export function createRenewStored<Content>(
+function createRenewStored<Content>(
   context: SessionContext<Content>,
   renew: Renew<Content>,
 ): SessionSwitch<Content>['renewStored'] {

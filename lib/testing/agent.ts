@@ -7,6 +7,42 @@ export interface CookieAgent {
   readonly jar: { setCookie(cookie: string, domain: string, path: string): unknown };
 }
 
+/** How `signIn` signs in. */
+export interface TestSignInOptions {
+  /**
+   * Signs in through the application's own routes, as a browser does, so that `accept` and `onSignIn` run and `signed_in` is emitted.
+   * The agent must be one of supertest: `request.agent(app)`. Default `false`: neither runs.
+   */
+  readonly hooks?: boolean;
+  /** Where the sign-in starts, with `hooks`: the path of `/login` (B2B, default) or of `/auth/confirm` (backend, default). */
+  readonly path?: string;
+}
+
+/** Of an answer to a supertest agent. */
+interface AgentAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body?: { readonly error?: { readonly code?: unknown } };
+}
+
+interface AgentRequest extends PromiseLike<AgentAnswer> {
+  set(name: string, value: string): this;
+  send(body: object): this;
+}
+
+/** A supertest agent, which sends requests to an application. */
+export interface RequestAgent {
+  get(path: string): AgentRequest;
+  post(path: string): AgentRequest;
+}
+
+/** Signs in through the application's own routes. @returns its last answer */
+export type Enter<TestSession> = (
+  agent: RequestAgent,
+  session: TestSession | undefined,
+  path: string | undefined,
+) => Promise<AgentAnswer>;
+
 /** An OAuth client that acts for the user. */
 export interface TestBearerOptions {
   /** The client's id. */
@@ -19,11 +55,15 @@ export interface TestBearerOptions {
 /** Sign-in helpers for tests, for several clients. */
 export interface SignIns<TestSession> {
   /**
-   * Signs an agent in, in place of any session that it had.
+   * Signs an agent in, in place of any session that it had. **It does not run `onSignIn`**: it puts the cookie of a session into the
+   * agent. With `{ hooks: true }` the agent signs in through the application's routes instead, and `accept` and `onSignIn` run.
    *
+   * @throws {Error} with `hooks`, where the application refuses the sign-in: status and code are in the message
+   * @throws {TypeError} with `hooks`, for an agent that is none of supertest, a `path` that starts no sign-in, or an `expired` session
    * @example const agent = await kit.signIn(request.agent(app), { user: { email: 'ada@example.com' } });
+   * @example const agent = await kit.signIn(request.agent(app), { user: { email: 'ada@example.com' } }, { hooks: true });
    */
-  signIn<Agent extends CookieAgent>(agent: Agent, session?: TestSession): Promise<Agent>;
+  signIn<Agent extends CookieAgent>(agent: Agent, session?: TestSession, options?: TestSignInOptions): Promise<Agent>;
   /** The `Cookie` header of a signed-in user, for any HTTP client. */
   cookie(session?: TestSession): Promise<string>;
   /**
@@ -49,14 +89,29 @@ export interface SessionCookie {
   readonly writes: readonly CookieWrite[];
 }
 
-export function createSignIns<TestSession>(
-  cookieOf: (session?: TestSession) => Promise<SessionCookie>,
-  tokenOf: (session?: TestSession, options?: TestBearerOptions) => Promise<string>,
-): SignIns<TestSession> {
+interface Issuers<TestSession> {
+  readonly cookieOf: (session?: TestSession) => Promise<SessionCookie>;
+  readonly tokenOf: (session?: TestSession, options?: TestBearerOptions) => Promise<string>;
+  readonly enter: Enter<TestSession>;
+}
+
+export function createSignIns<TestSession extends { readonly expired?: boolean }>({
+  cookieOf,
+  tokenOf,
+  enter,
+}: Issuers<TestSession>): SignIns<TestSession> {
   return {
-    async signIn(agent, session) {
+    async signIn(agent, session, { hooks = false, path } = {}) {
       refuseInProduction();
-      putCookies(agent, await cookieOf(session));
+      if (!hooks) {
+        putCookies(agent, await cookieOf(session));
+        return agent;
+      }
+      if (!isRequestAgent(agent))
+        throw new TypeError('kit.signIn with hooks needs an agent of supertest: request.agent(app)');
+      if (session?.expired === true)
+        throw new TypeError('kit.signIn with hooks starts a session now; leave `expired` out');
+      refuseFailure(await enter(agent, session, path));
       return agent;
     },
     async cookie(session) {
@@ -73,6 +128,17 @@ export function createSignIns<TestSession>(
       return storageState(origin, await cookieOf(session));
     },
   };
+}
+
+function isRequestAgent(agent: object): agent is RequestAgent {
+  return ['get', 'post'].every((method) => typeof Reflect.get(agent, method) === 'function');
+}
+
+/** @throws {Error} where the application did not sign in */
+function refuseFailure({ status, body }: AgentAnswer): void {
+  if (status < 400) return;
+  const code = body?.error?.code;
+  throw new Error(`The application refused the sign-in: ${status}${typeof code === 'string' ? ` ${code}` : ''}`);
 }
 
 /** The hosts under which agents reach an application in the test's own process. */

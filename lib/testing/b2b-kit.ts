@@ -5,7 +5,7 @@ import { writeChunks } from '../core/cookie-chunks.ts';
 import { defined } from '../core/json.ts';
 import type { B2bUser, Impersonator, Json } from '../types.ts';
 import { createSignIns } from './agent.ts';
-import type { SessionCookie, SignIns, TestBearerOptions } from './agent.ts';
+import type { Enter, SessionCookie, SignIns, TestBearerOptions } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
 
@@ -109,7 +109,7 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
   }
 
   return {
-    ...createSignIns(cookieOf, tokenOf),
+    ...createSignIns({ cookieOf, tokenOf, enter: createEnter(workos) }),
     options: {
       clientId,
       apiKey: `sk_testing_${randomBytes(12).toString('hex')}`,
@@ -119,12 +119,9 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
       fetch,
       ...defined({ now: given.now }),
     },
-    authorize(authorizationUrl, session = {}) {
+    authorize(authorizationUrl, session) {
       refuseInProduction();
-      const { searchParams } = new URL(authorizationUrl);
-      const { pathname } = new URL(searchParams.get('redirect_uri') ?? '');
-      const query = { code: workos.authorize(session), state: searchParams.get('state') ?? '' };
-      return `${pathname}?${new URLSearchParams(query).toString()}`;
+      return callbackOf(workos, authorizationUrl, session);
     },
     async tokens(session = {}) {
       refuseInProduction();
@@ -133,6 +130,27 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
       return { ...issued, authenticationMethod: 'Password', ...defined({ organizationId, impersonator }) };
     },
     simulate,
+  };
+}
+
+function callbackOf(workos: InMemoryWorkos, authorizationUrl: string, session: B2bTestSession = {}): string {
+  const { searchParams } = new URL(authorizationUrl);
+  const { pathname } = new URL(searchParams.get('redirect_uri') ?? '');
+  const query = { code: workos.authorize(session), state: searchParams.get('state') ?? '' };
+  return `${pathname}?${new URLSearchParams(query).toString()}`;
+}
+
+/** Signs in at `/login` and the callback. */
+function createEnter(workos: InMemoryWorkos): Enter<B2bTestSession> {
+  return async (agent, session, path = '/login') => {
+    const { status, headers } = await agent.get(path);
+    const { location = '' } = headers;
+    if (!URL.canParse(location) || !new URL(location).searchParams.has('redirect_uri')) {
+      throw new TypeError(
+        `GET ${path} answered ${status} and starts no sign-in; pass the adapter's loginPath as \`path\``,
+      );
+    }
+    return agent.get(callbackOf(workos, location, session)).set('Accept', 'application/json');
   };
 }
 

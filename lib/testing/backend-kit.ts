@@ -1,18 +1,21 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { BackendAuthOptions } from '../backend/index.ts';
 import { createSessionCookie } from '../backend/session-cookie.ts';
 import { encodePending } from '../backend/pending.ts';
 import { writeChunks } from '../core/cookie-chunks.ts';
 import { defined } from '../core/json.ts';
-import type { BackendTokens, BackendUser, Json } from '../types.ts';
+import type { BackendTokens } from '../types.ts';
 import { createSignIns } from './agent.ts';
-import type { SessionCookie, SignIns, TestBearerOptions } from './agent.ts';
+import type { Enter, SessionCookie, SignIns, TestBearerOptions } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
+import { assurance, factorId, toWire, userOf } from './backend-users.ts';
+import type { BackendTestSession } from './backend-users.ts';
 import { TestApps } from './test-apps.ts';
 import { TestPasskeys } from './test-passkeys.ts';
 import type { TestApp } from './test-apps.ts';
 
+export type { BackendTestSession } from './backend-users.ts';
 export type { TestApp } from './test-apps.ts';
 
 /** Values that the application sets; others are generated. */
@@ -25,23 +28,6 @@ export interface BackendTestKitOptions {
   readonly now?: () => number;
   /** Answers calls that are not part of sign-in, such as `/rest/v1/…` of `getSupabaseClient`. Default: a 501, and a warning. */
   readonly fetch?: typeof globalThis.fetch;
-}
-
-/** The signed-in user and the session's properties. */
-export interface BackendTestSession {
-  /** Missing fields are generated; the `id` is derived from the email address, so that one address is one user. */
-  readonly user?: Partial<BackendUser>;
-  readonly sessionId?: string;
-  /** `aal2` for a session with a second factor. Default `aal1`. */
-  readonly aal?: 'aal1' | 'aal2';
-  /** Seconds since the person signed in, for guards with `maxAge`. Default 0. */
-  readonly signedInAgo?: number;
-  /** A pending sign-in: it still needs the second factor (the kit's `code`), or the new password after an email's link. */
-  readonly pending?: 'factor' | 'recovery';
-  /** Further claims of the access token. */
-  readonly claims?: Readonly<Record<string, Json>>;
-  /** The access token has expired: the first request renews it. */
-  readonly expired?: boolean;
 }
 
 export interface BackendTestKit extends SignIns<BackendTestSession> {
@@ -114,7 +100,7 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
   }
 
   return {
-    ...createSignIns(cookieOf, tokenOf),
+    ...createSignIns({ cookieOf, tokenOf, enter: createEnter(supabase) }),
     options: {
       url,
       anonKey: `sb_publishable_testing_${randomBytes(12).toString('hex')}`,
@@ -131,6 +117,17 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
     passkey: (session = {}) => supabase.passkeys.add(session),
     askConsent: (app) => supabase.apps.ask(app),
     simulate,
+  };
+}
+
+/** Signs in by the link of an email at `/auth/confirm`. */
+function createEnter(supabase: InMemorySupabase): Enter<BackendTestSession> {
+  return async (agent, session = {}, path = '/auth/confirm') => {
+    const type = session.pending === 'recovery' ? 'recovery' : 'magiclink';
+    const link = { token_hash: supabase.mail(session), type };
+    const answer = await agent.post(path).set('Accept', 'application/json').send(link);
+    if (answer.status !== 404) return answer;
+    throw new TypeError(`POST ${path} answered 404; pass the adapter's confirmPath as \`path\``);
   };
 }
 
@@ -160,12 +157,20 @@ class InMemorySupabase {
   readonly apps = new TestApps();
   readonly #byRefreshToken = new Map<string, Started>();
   readonly #byAccessToken = new Map<string, Started>();
+  readonly #byLink = new Map<string, Started>();
   readonly passkeys: TestPasskeys<BackendTestSession>;
 
   constructor(url: string, now: () => number) {
     this.#url = url;
     this.#now = now;
     this.passkeys = new TestPasskeys(now);
+  }
+
+  /** @returns the hash of an email's link that signs this person in, once */
+  mail(session: BackendTestSession): string {
+    const hash = randomBytes(18).toString('base64url');
+    this.#byLink.set(hash, { id: session.sessionId ?? randomUUID(), session });
+    return hash;
   }
 
   /** @param age seconds since the token was issued */
@@ -221,6 +226,8 @@ class InMemorySupabase {
         return Response.json({ id: randomUUID(), type: 'totp', expires_at: Math.floor(this.#now() / 1000) + 300 });
       case `POST factors/${factorId}/verify`:
         return this.#verifyCode(started, body['code']);
+      case 'POST verify':
+        return this.#openLink(String(body['token_hash']));
       case 'POST logout':
         return new Response(null, { status: 204 });
       default:
@@ -245,6 +252,13 @@ class InMemorySupabase {
     return Response.json(await this.issue({ ...started, session: { ...started.session, aal: 'aal2' } }));
   }
 
+  async #openLink(hash: string): Promise<Response> {
+    const started = this.#byLink.get(hash);
+    this.#byLink.delete(hash);
+    if (started === undefined) return refusal(403, 'otp_expired', 'Email link is invalid or has expired');
+    return Response.json(await this.issue(started));
+  }
+
   async #verifyPasskey(credential: unknown): Promise<Response> {
     const session = this.passkeys.personOf(credential);
     if (session === undefined) return refusal(400, 'webauthn_verification_failed', 'Credential verification failed');
@@ -261,56 +275,3 @@ class InMemorySupabase {
 
 const refusal = (status: number, code: string, message: string): Response =>
   Response.json({ code, message }, { status, headers: { 'x-supabase-api-version': '2024-01-01' } });
-
-/** The complete user, with generated defaults. */
-function userOf({ user = {} }: BackendTestSession): BackendUser {
-  const { email = 'user@example.com' } = user;
-  return {
-    id: uuidOf(email ?? ''),
-    email,
-    role: 'authenticated',
-    isAnonymous: false,
-    appMetadata: { provider: 'email', providers: ['email'] },
-    userMetadata: {},
-    ...user,
-  };
-}
-
-/** UUID version 8, with a custom layout (RFC 9562 §5.8). */
-function uuidOf(text: string): string {
-  const hex = createHash('sha256').update(text).digest('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
-    '-',
-  );
-}
-
-/** The id of the authenticator app that the kit's users have. */
-const factorId = '00000000-0000-4000-8000-000000000000';
-
-/** The assurance level and its authentication times. */
-function assurance(
-  { aal = 'aal1', signedInAgo = 0, pending }: BackendTestSession,
-  now: number,
-  method: string = pending === 'recovery' ? 'otp' : 'password',
-) {
-  const timestamp = now - signedInAgo;
-  const first = { method, timestamp };
-  return { aal, amr: aal === 'aal2' ? [{ method: 'totp', timestamp }, first] : [first] };
-}
-
-/** The user in Supabase's response format. */
-function toWire(user: BackendUser, { aal, pending }: BackendTestSession) {
-  const factor = { id: factorId, factor_type: 'totp', status: 'verified', friendly_name: 'app' };
-  return {
-    ...(aal === 'aal2' || pending === 'factor' ? { factors: [factor] } : {}),
-    id: user.id,
-    aud: 'authenticated',
-    role: user.role,
-    email: user.email ?? '',
-    phone: user.phone ?? '',
-    app_metadata: user.appMetadata,
-    user_metadata: user.userMetadata,
-    identities: [],
-    is_anonymous: user.isAnonymous,
-  };
-}

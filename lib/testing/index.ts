@@ -4,7 +4,7 @@
  */
 export { createB2bTestKit } from './b2b-kit.ts';
 export type { B2bTestKit, B2bTestKitOptions, B2bTestSession, B2bTestTokens } from './b2b-kit.ts';
-export type { CookieAgent, StorageState, StoredCookie, TestBearerOptions } from './agent.ts';
+export type { CookieAgent, StorageState, StoredCookie, TestBearerOptions, TestSignInOptions } from './agent.ts';
 export type { ProviderState } from './provider.ts';
 export { createBackendTestKit } from './backend-kit.ts';
 export type { BackendTestKit, BackendTestKitOptions, BackendTestSession, TestApp } from './backend-kit.ts';

@@ -23,6 +23,8 @@ export interface Project {
   readonly siteUrl: string;
   readonly redirectAllowList: readonly string[];
   readonly publishableKey: string;
+  /** For the admin API. */
+  readonly secretKey: string;
   readonly switches: Switches;
   readonly now: () => number;
   readonly keys: SigningKeys;

@@ -74,6 +74,7 @@ export type SupabaseStandIn = Awaited<ReturnType<typeof startSupabaseStandIn>>;
 export async function startSupabaseStandIn(options: SupabaseStandInOptions = {}) {
   const { algorithm = 'ES256', now = Date.now, siteUrl = 'http://127.0.0.1:3000', redirectAllowList = [] } = options;
   const { publishableKey = `sb_publishable_${randomBytes(16).toString('hex')}`, port = 0, welcomeNotes = [] } = options;
+  const secretKey = `sb_secret_${randomBytes(16).toString('hex')}`;
   const { relyingParty: party = { id: new URL(siteUrl).hostname, origins: [new URL(siteUrl).origin] } } = options;
   const switches = readSwitches(options);
   const server = createServer();
@@ -94,7 +95,7 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
   const passkeys = createPasskeys(switches, party, now);
   const flows = createFlows(now);
   const oauthServer = createOAuthServer(now);
-  const base = { url, siteUrl, redirectAllowList, publishableKey, switches, now };
+  const base = { url, siteUrl, redirectAllowList, publishableKey, secretKey, switches, now };
   const phoneCodes = new Map<string, string>();
   const accounts = { users, sessions, flows, mails, factors, passkeys, phoneCodes, oauthServer };
   const project: Project = { ...base, ...accounts, keys, notes };
@@ -103,7 +104,7 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
   const requests: LoggedRequest[] = [];
 
   async function answer(route: Route, request: StandInRequest): Promise<Reply> {
-    if (!route.open && request.headers['apikey'] !== publishableKey) {
+    if (!route.open && ![publishableKey, secretKey].includes(request.headers['apikey']?.toString() ?? '')) {
       return json(401, {
         message: 'Invalid API key',
         hint: 'Double check your Supabase `anon` or `service_role` API key.',
@@ -142,6 +143,8 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
   return {
     url,
     publishableKey,
+    /** For the admin API. */
+    secretKey,
     switches,
     mails: mails.sent,
     /** The text messages of phone factors and of phone sign-ins. */

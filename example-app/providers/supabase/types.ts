@@ -184,6 +184,7 @@ export type Endpoint =
   | 'pkce'
   | 'signup'
   | 'resend'
+  | 'admin'
   | 'recover'
   | 'verify'
   | 'authorize'

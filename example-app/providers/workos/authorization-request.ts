@@ -31,7 +31,8 @@ export function parseAuthorizationRequest(
 ): ParsedRequest {
   const get = (name: string) => query.get(name) ?? undefined;
   const refuse = (title: string, text: string, value?: string): ParsedRequest => {
-    return { kind: 'refused', reply: problemPage({ title, text, ...(value !== undefined && { value }) }) };
+    const shown = { title, text, ...(value !== undefined && { value }), backTo: get('redirect_uri') };
+    return { kind: 'refused', reply: problemPage(shown) };
   };
 
   // Never redirects to an unregistered address, especially not with an error (RFC 6749 §4.1.2.1).
@@ -39,7 +40,7 @@ export function parseAuthorizationRequest(
   const redirectUri = get('redirect_uri');
   if (redirectUri === undefined) return refuse('No redirect URI', 'The request carries no redirect_uri.');
   if (!redirectUris.includes(redirectUri)) {
-    const text = 'This address is not registered. Register exactly this one as a redirect URI:';
+    const text = 'Open the app under a registered address, or register exactly this one as a redirect URI:';
     return refuse('Redirect URI not registered', text, redirectUri);
   }
   const sendBack: AuthorizationRequest['sendBack'] = (parameters) => {

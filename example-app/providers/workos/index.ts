@@ -6,7 +6,7 @@ import type { AuthorizationCode, PendingAuthentication, RequestBody } from './au
 import { createAuthorize } from './authorize.ts';
 import { defaultSwitches } from './faults.ts';
 import type { Endpoint, Switches } from './faults.ts';
-import { logout, revoke } from './logout.ts';
+import { listSessions, logout, revoke } from './logout.ts';
 import { createBrowserSessions } from './browser-sessions.ts';
 import { createOneTimeStore } from './one-time.ts';
 import { demoUsers, toSdkUser } from './people.ts';
@@ -102,6 +102,8 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
     logout: (query: URLSearchParams) => logout(query, { sessions, logoutReturnTos }),
     revoke: (sessionId: unknown, authorization: string | undefined) =>
       revoke(sessionId, authorization, { sessions, apiKey }),
+    listSessions: (userId: string, authorization: string | undefined) =>
+      listSessions(userId, authorization, { sessions, apiKey }),
   };
 
   const server = createWorkosServer({ routes, switches, log, hanging, now });

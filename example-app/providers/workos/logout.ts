@@ -19,7 +19,7 @@ export function logout(query: URLSearchParams, { sessions, logoutReturnTos }: Lo
   if (returnTo === undefined) return signedOutPage();
   if (logoutReturnTos.some((registered) => isSameUrl(registered, returnTo))) return redirect(returnTo);
   const text = 'The session has ended. To send people back, register exactly this one as a sign-out redirect:';
-  return problemPage({ title: 'Sign-out redirect not registered', text, value: returnTo });
+  return problemPage({ title: 'Sign-out redirect not registered', text, value: returnTo, backTo: returnTo });
 }
 
 export interface RevokeContext {
@@ -39,6 +39,16 @@ export function revoke(
   }
   sessions.end(sessionId);
   return json(200, {});
+}
+
+/** `GET /user_management/users/:id/sessions`. https://workos.com/docs/reference/authkit/session/list */
+export function listSessions(
+  userId: string,
+  authorization: string | undefined,
+  { sessions, apiKey }: { readonly sessions: Pick<Sessions, 'listOf'>; readonly apiKey: string },
+): Reply {
+  if (authorization !== `Bearer ${apiKey}`) return json(401, { message: 'Unauthorized' });
+  return json(200, { object: 'list', data: sessions.listOf(userId), list_metadata: { before: null, after: null } });
 }
 
 /** `http://localhost:3000` and `http://localhost:3000/` are one URL in two spellings. */

@@ -18,8 +18,8 @@ function layout(status: number, title: string, content: string): Reply {
 <style>${style}</style>
 </head>
 <body>
+<p class="notice"><strong>Local stand-in.</strong> This is not WorkOS. No password is checked, and nothing leaves this machine.</p>
 <main>
-<p class="notice"><strong>This is not WorkOS.</strong> It is a local stand-in: no password is checked, nothing leaves this machine.</p>
 <h1>${escapeHtml(title)}</h1>
 ${content}
 </main>
@@ -116,12 +116,26 @@ export interface ProblemPage {
   readonly text: string;
   /** Shown as code below the text. */
   readonly value?: string;
+  /** The page that asked. Only an address of this machine is linked. */
+  readonly backTo?: string | undefined;
 }
 
 /** Errors that cannot be returned to the application, because its address is invalid. */
-export function problemPage({ title, text, value }: ProblemPage): Reply {
+export function problemPage({ title, text, value, backTo }: ProblemPage): Reply {
   const shown = value === undefined ? '' : `<p><code>${escapeHtml(value)}</code></p>`;
-  return layout(400, title, `<p>${escapeHtml(text)}</p>${shown}`);
+  const origin = localOrigin(backTo);
+  const back =
+    origin === undefined
+      ? '<p class="soft">Go back in your browser.</p>'
+      : `<p><a class="button" href="${escapeHtml(origin)}/">Back to ${escapeHtml(origin)}</a></p>`;
+  return layout(400, title, `<p class="soft">${escapeHtml(text)}</p>${shown}${back}`);
+}
+
+function localOrigin(address: string | undefined): string | undefined {
+  const url = address === undefined ? null : URL.parse(address);
+  const isLocal =
+    url !== null && /^https?:$/.test(url.protocol) && /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname);
+  return isLocal ? url.origin : undefined;
 }
 
 export function signedOutPage(): Reply {

@@ -18,6 +18,7 @@ export interface Routes {
   readonly jwks: (clientId: string) => Reply;
   readonly logout: (query: URLSearchParams) => Reply;
   readonly revoke: (sessionId: unknown, authorization: string | undefined) => Reply;
+  readonly listSessions: (userId: string, authorization: string | undefined) => Reply;
 }
 
 interface Route {
@@ -93,6 +94,10 @@ function findRoute(routes: Routes, parsed: ParsedRequest): Route | null {
   };
   const clientId = /^\/sso\/jwks\/([^/]+)$/.exec(path)?.[1];
   if (method === 'GET' && clientId !== undefined) return route('jwks', () => routes.jwks(clientId));
+  const userId = /^\/user_management\/users\/([^/]+)\/sessions$/.exec(path)?.[1];
+  if (method === 'GET' && userId !== undefined) {
+    return route('sessions', () => routes.listSessions(userId, authorization));
+  }
   switch (`${method} ${path}`) {
     case `GET ${authorizePath}`:
       return route('authorize', () => routes.authorize(query, null, cookie));

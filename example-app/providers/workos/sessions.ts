@@ -53,6 +53,9 @@ interface RefreshToken {
 /** As WorkOS documents it: https://workos.com/docs/authkit/session-resilience */
 const replayGraceMs = 30_000;
 
+/** A year. */
+const sessionLifeMs = 365 * 86_400_000;
+
 /** Sessions and their refresh tokens, each valid for one exchange. */
 export function createSessions({ now, switches, users, clientId, issuer, sign }: SessionsContext) {
   const sessions = new Map<string, Session>();
@@ -129,6 +132,26 @@ export function createSessions({ now, switches, users, clientId, issuer, sign }:
       const session = refreshTokens.get(refreshToken)?.session;
       return session && users.get(session.userId);
     },
+
+    /** The sessions of a user in WorkOS' wire format, newest first. https://workos.com/docs/reference/authkit/session/list */
+    listOf: (userId: string) =>
+      [...sessions.values()]
+        .filter((session) => session.userId === userId)
+        .reverse()
+        .map((session) => ({
+          object: 'session',
+          id: session.id,
+          user_id: userId,
+          organization_id: session.organizationId ?? null,
+          ip_address: '127.0.0.1',
+          user_agent: 'a browser <of 2026>',
+          auth_method: session.authenticationMethod.toLowerCase(),
+          status: session.ended ? 'revoked' : 'active',
+          expires_at: new Date(session.startedAtMs + sessionLifeMs).toISOString(),
+          ended_at: null,
+          created_at: new Date(session.startedAtMs).toISOString(),
+          updated_at: new Date(session.startedAtMs).toISOString(),
+        })),
 
     isActive: (sessionId: string): boolean => sessions.get(sessionId)?.ended === false,
 

@@ -32,6 +32,20 @@ export function consentPage(site: Site, request: PageRequest, state: ConsentStat
 <button class="quiet" name="action" value="deny">${text.denyButton}</button>
 </div>`;
   return showPage(site, request, {
+    facts: {
+      kind: 'consent',
+      action: request.localPath(settings.consentPath),
+      fields: ['action'],
+      values: {
+        authorization_id: authorizationId,
+        account,
+        app: appName(text, client).plain,
+        address: address.receiver,
+        scopes: scopes.join(' '),
+        returnTo: state.returnTo,
+      },
+      links: { signOut: request.localPath(settings.logoutPath) },
+    },
     heading: withApp(site, text.consentHeading, client),
     lead: account !== undefined && fillIn(text.signedInAs, { account }, emphasis),
     hasForm: true,
@@ -98,7 +112,9 @@ export function startAgainPage(
   const { text } = site;
   const signedIn = account !== undefined && html`<br>${fillIn(text.signedInAs, { account }, emphasis)}`;
   return showPage(site, request, {
+    facts: { kind: 'start_again', values: { account }, links: { home: request.home } },
     heading: text.startAgainHeading,
+    emblem: error.code === 'authorization_expired' ? 'clock' : 'warning',
     lead: html`${text[error.code]}${signedIn}`,
     leadRole: 'alert',
     error,
@@ -115,6 +131,8 @@ export function toAppPage(site: Site, request: PageRequest, redirectTo: string):
   const { text } = site;
   const href = readRedirectAddress(redirectTo)?.href ?? '#';
   const page = showPage(site, request, {
+    // Not the address, which holds the app's code: the response's `Refresh` has it.
+    facts: { kind: 'to_app' },
     heading: text.toAppHeading,
     lead: text.signingOutText,
     leadRole: 'status',
@@ -144,6 +162,15 @@ export function appsPage(
     return html`<li class="row"><span class="name"><strong dir="auto">${name}</strong>${words}${since(site, request, grantedAt)}</span> ${link}</li>\n`;
   };
   return showPage(site, request, {
+    facts: {
+      kind: 'apps',
+      values: { returnTo },
+      links: { done: returnTo },
+      choices: apps.map(({ client }) => ({
+        name: appName(text, client).plain,
+        href: withQuery(path, { revoke: client.id, ...returnToOf(state) }),
+      })),
+    },
     heading: text.appsHeading,
     lead: apps.length === 0 ? text.appsEmptyText : text.appsText,
     hasForm: false,
@@ -170,6 +197,12 @@ export function disconnectPage(
   const path = request.localPath(settings.connectedAppsPath);
   const hidden = { revoke: client.id, sure: 'yes', ...returnToOf(state) };
   return showPage(site, request, {
+    facts: {
+      kind: 'disconnect_app',
+      action: path,
+      values: { revoke: client.id, sure: 'yes', app: appName(text, client).plain, returnTo: state.returnTo },
+      links: { cancel: withReturnTo(path, state) },
+    },
     heading: withApp(site, text.disconnectHeading, client),
     lead: text.disconnectText,
     hasForm: true,

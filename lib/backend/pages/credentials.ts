@@ -1,19 +1,18 @@
 import { html, safeHref } from '../../core/html.ts';
 import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { otherAccountUrl } from '../../http/page.ts';
-import { duration, emphasis, fillIn } from '../../http/page-text.ts';
+import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../form-fields.ts';
-import { mailedBefore, tooManyCodes } from '../throttle.ts';
+import { mailedBefore } from '../throttle.ts';
+import { codeFields, emailField, field, focusOf } from './field.ts';
 import {
   backToSignIn,
-  codeField,
-  emailField,
-  field,
-  focusOf,
   forgotLink,
   formAlert,
   formErrorOf,
+  formValues,
+  isClosedFor,
   otherAccount,
   postForm,
   returnToOf,
@@ -22,7 +21,10 @@ import {
 } from './parts.ts';
 import type { FormError, FormState, PageRequest, Site } from './parts.ts';
 import { ceremonyFallback, ceremonyForm, ceremonyScript } from './passkeys.ts';
-import { providerButtons } from './providers.ts';
+import { providerButtons, providerChoices } from './providers.ts';
+import { openingOf, resendForm } from './resend.ts';
+import type { Resend } from './resend.ts';
+import { addressFacts, signInFacts } from './form-facts.ts';
 import { englishText } from './text.ts';
 import type { PagesTextKey } from './text.ts';
 
@@ -35,8 +37,11 @@ interface SignInState extends FormState {
 export function signInPage(site: Site, request: PageRequest, state: SignInState): Reply {
   const { settings, text } = site;
   const { email } = state;
-  const error = state.error && formErrorOf(state.error, text);
   const hasPasswords = settings.signInMethods.includes('password');
+  const shown = state.error && formErrorOf(state.error, text);
+  // Beside the field to correct, not above the buttons of the providers.
+  const isWrong = hasPasswords && state.error?.code === 'invalid_credentials';
+  const error = isWrong && shown ? { ...shown, field: 'password' as const } : shown;
   // A visitor who needs the confirmation email again does not need the password field.
   const canResend = state.error?.code === 'email_not_confirmed' && email !== undefined && email !== '';
   const focus = canResend ? undefined : focusOf(email, error);
@@ -49,10 +54,12 @@ ${field({ name: 'password', type: 'password', label: text.password, autocomplete
 <button>${text.signInButton}</button>
 ${settings.signInMethods.includes('code') && html`<button class="quiet" formaction="${safeHref(request.localPath(settings.codePath))}" formnovalidate>${text.toCodeButton}</button>`}`;
   return showPage(site, request, {
+    facts: signInFacts(site, request, state, canResend),
     heading: signInHeading(site, request),
     lead: error === undefined && text.signInText,
     error: state.error,
     hasForm: true,
+    isStep: true,
     ...(offersPasskeys(site) && { script: ceremonyScript(site, request, settings.passkeyPath) }),
     content: html`${formAlert(site, request, error, canResend && postForm(request.localPath(settings.resendPath), { email, ...hidden }, resend))}
 ${providerButtons(site, request, state)}
@@ -84,12 +91,12 @@ function passkeyForm(site: Site, request: PageRequest, state: SignInState): Html
   })}`;
 }
 
-/** Links to single sign-on and to sign-up, where the options enable them. */
+/** A button for single sign-on and a link to sign-up, where the options enable them. */
 function otherWays({ settings, text }: Site, request: PageRequest, state: FormState): HtmlValue {
   const { signInMethods, signUp, sso, pages } = settings;
   const ssoHref = withReturnTo(request.localPath(settings.ssoPath), state);
   const signUpHref = withReturnTo(pages.signUp ?? request.localPath(settings.signupPath), state);
-  return html`${sso && html`<p class="actions"><a href="${safeHref(ssoHref)}">${text.toSsoLink}</a></p>`}
+  return html`${sso && html`<p><a class="button quiet" href="${safeHref(ssoHref)}">${text.toSsoLink}</a></p>`}
 ${signUp && signInMethods.includes('password') && html`<p class="actions">${text.toSignUp} <a href="${safeHref(signUpHref)}">${text.toSignUpLink}</a></p>`}`;
 }
 
@@ -109,7 +116,13 @@ export function signedInPage(
   const { text } = site;
   const lead: HtmlValue = account !== undefined && fillIn(text.signedInAs, { account }, emphasis);
   return showPage(site, request, {
+    facts: {
+      kind: 'signed_in',
+      values: { email: account, returnTo },
+      links: { continue: returnTo, otherAccount: otherAccountUrl(request, returnTo) },
+    },
     heading: text.signedInHeading,
+    emblem: 'check',
     lead,
     hasForm: false,
     content: html`<p class="actions"><a class="button" href="${safeHref(returnTo)}">${text.continueButton}</a>
@@ -123,19 +136,32 @@ export function signUpPage(site: Site, request: PageRequest, state: FormState): 
   const { email } = state;
   const error = state.error && formErrorOf(state.error, text);
   const focus = focusOf(email, error);
-  const hint = text.newPasswordHint;
+  const hint = passwordHint(site);
   const fields = html`${emailField(site, { value: email, error, hasFocus: focus === 'email' }, 'email')}
 ${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' })}
 <button>${text.signUpButton}</button>`;
   return showPage(site, request, {
+    facts: {
+      kind: 'sign_up',
+      action: request.localPath(settings.signupPath),
+      fields: ['email', 'password'],
+      values: formValues(state),
+      links: { signIn: request.signInUrl(state.returnTo) },
+      choices: providerChoices(site, request, state),
+    },
     heading: text.signUpHeading,
     error: state.error,
     hasForm: true,
+    isStep: true,
     content: html`${formAlert(site, request, error)}
 ${providerButtons(site, request, state)}
 ${postForm(request.localPath(settings.signupPath), returnToOf(state), fields)}
 <p class="actions">${text.toSignIn} <a href="${safeHref(request.signInUrl(state.returnTo))}">${text.toSignInLink}</a></p>`,
   });
+}
+
+function passwordHint({ text, passwordRule }: Site): Text {
+  return fillIn(text.newPasswordHint, { count: String(passwordRule.minLength()) });
 }
 
 /** Asks for the address to which a link for a new password is sent. */
@@ -144,10 +170,12 @@ export function forgotPage(site: Site, request: PageRequest, state: FormState): 
   const error = state.error && formErrorOf(state.error, text);
   const address = emailField(site, { value: state.email, error, hasFocus: true });
   return showPage(site, request, {
+    facts: addressFacts('forgot', request, state, settings.forgotPath),
     heading: text.forgotHeading,
     lead: text.forgotText,
     error: state.error,
     hasForm: true,
+    isStep: true,
     content: html`${formAlert(site, request, error)}
 ${addressForm(request.localPath(settings.forgotPath), state, address, text.forgotButton)}
 ${backToSignIn(site, request, state)}`,
@@ -155,7 +183,7 @@ ${backToSignIn(site, request, state)}`,
 }
 
 /** Asks only for an address. */
-function addressForm(action: string, state: FormState, address: Html, button: Text): Html {
+export function addressForm(action: string, state: FormState, address: Html, button: Text): Html {
   return postForm(action, returnToOf(state), html`${address}\n<button>${button}</button>`);
 }
 
@@ -170,7 +198,7 @@ export function passwordPage(
   const error = state.error && formErrorOf(state.error, text);
   const mayBeSaved = state.error instanceof FormProblem && state.error.text === 'passwordMaybeSaved';
   const focus = error?.field === 'password' ? 'password' : 'currentPassword';
-  const hint = text.newPasswordHint;
+  const hint = passwordHint(site);
   const current =
     asksCurrent &&
     field({
@@ -189,10 +217,21 @@ ${current}
 ${field({ name: 'password', type: 'password', label: text.newPassword, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' || !asksCurrent })}
 <button>${text.passwordButton}</button>`;
   return showPage(site, request, {
+    facts: {
+      kind: 'password',
+      action: request.localPath(settings.passwordPath),
+      fields: [...(asksCurrent ? ['currentPassword'] : []), 'password'],
+      values: formValues(state),
+      links: {
+        forgot: asksCurrent && withReturnTo(request.localPath(settings.forgotPath), state),
+        signIn: mayBeSaved && otherAccountUrl(request, state.returnTo),
+      },
+    },
     heading: text.passwordHeading,
     lead: email !== '' && fillIn(text.passwordFor, { email }, emphasis),
     error: state.error,
     hasForm: true,
+    isStep: !asksCurrent,
     content: html`${formAlert(site, request, error)}
 ${postForm(request.localPath(settings.passwordPath), returnToOf(state), fields)}
 ${mayBeSaved && html`<p class="actions"><a href="${safeHref(otherAccountUrl(request, state.returnTo))}">${text.backToSignIn}</a></p>\n`}${otherAccount(site, request, state)}`,
@@ -202,8 +241,8 @@ ${mayBeSaved && html`<p class="actions"><a href="${safeHref(otherAccountUrl(requ
 interface CodeState extends FormState {
   /** The field that the page asks for. */
   readonly step: 'address' | 'code';
-  /** Seconds until another email can be sent, where one was just sent. */
-  readonly resendIn?: number | undefined;
+  /** When another email can be sent, where one was just sent. */
+  readonly resend?: Resend | undefined;
 }
 
 /** Asks for the address, and then for the code that was sent to it. */
@@ -212,11 +251,16 @@ export function codePage(site: Site, request: PageRequest, state: CodeState): Re
   const error = codeErrorOf(site, state);
   const isAddress = state.step === 'address';
   return showPage(site, request, {
+    facts: {
+      ...addressFacts(isAddress ? 'code_request' : 'code', request, state, site.settings.codePath),
+      ...(!isAddress && { fields: ['code'] }),
+    },
     heading: isAddress ? text.codeHeading : text.codeSentHeading,
-    lead: !isAddress && fillIn(text.emailCodeSentText, { email: state.email ?? '' }, emphasis),
-    leadRole: 'status',
+    ...(isAddress ? {} : { emblem: 'envelope', leadRole: 'status' }),
+    lead: isAddress ? text.codeText : fillIn(text.emailCodeSentText, { email: state.email ?? '' }, emphasis),
     error: state.error,
     hasForm: true,
+    isStep: true,
     content: html`${formAlert(site, request, error)}
 ${isAddress ? codeAddressForm(site, request, state, error) : codeForm(site, request, state, error)}
 ${codeLinks(site, request, state)}`,
@@ -236,14 +280,14 @@ function codeAddressForm(
 
 function codeForm(site: Site, request: PageRequest, state: CodeState, error: FormError | undefined): Html {
   const { text, settings } = site;
-  const { email = '', resendIn } = state;
+  const { email = '', resend } = state;
   const hidden = { email, ...returnToOf(state) };
   const action = request.localPath(settings.codePath);
-  const fields = html`${codeField(site, error)}\n<button>${text.signInButton}</button>`;
-  const time = resendIn === undefined ? undefined : duration(resendIn, request.definition.brand.lang);
-  return html`${postForm(action, hidden, fields)}
-<p class="hint">${text.mailHint}${time !== undefined && html` ${fillIn(text.codeResendIn, { time })}`}</p>
-${postForm(action, hidden, html`<button class="quiet">${text.codeResendButton}</button>`)}`;
+  // A project configures six to ten digits.
+  const fields = codeFields(site, { code: 'digits', error, isClosed: isClosedFor(state), label: text.signInButton });
+  return html`${postForm(action, { ...hidden, ...openingOf(resend) }, fields)}
+<p class="hint">${text.mailHint}</p>
+${resendForm(site, request, { action, hidden, label: text.codeResendButton, resend })}`;
 }
 
 function codeLinks(site: Site, request: PageRequest, state: CodeState): Html {
@@ -256,25 +300,7 @@ function codeLinks(site: Site, request: PageRequest, state: CodeState): Html {
 function codeErrorOf({ text }: Site, { error }: CodeState): FormError | undefined {
   if (error === undefined) return undefined;
   const shown = formErrorOf(error, text);
-  if (error.reason === mailedBefore) return { ...shown, message: text.codeEmailsLimited };
-  return error.reason === tooManyCodes ? { ...shown, message: text.codesLimited } : shown;
-}
-
-/** Asks for the address whose domain names the organization. */
-export function ssoPage(site: Site, request: PageRequest, state: FormState): Reply {
-  const { text, settings } = site;
-  const shown = state.error && formErrorOf(state.error, text);
-  // On other pages this error comes from `onSignIn`, and there is no email field to show it at.
-  const error = state.error?.code === 'sso_unavailable' && shown ? { ...shown, field: 'email' as const } : shown;
-  const address = emailField(site, { value: state.email, hint: text.ssoHint, error, hasFocus: true });
-  return showPage(site, request, {
-    heading: text.ssoHeading,
-    error: state.error,
-    hasForm: true,
-    // The response redirects to the identity provider, which only the project knows. A project without https is a stand-in.
-    formLeadsTo: settings.url.startsWith('https:') ? 'https:' : 'https: http:',
-    content: html`${formAlert(site, request, error)}
-${addressForm(request.localPath(settings.ssoPath), state, address, text.ssoButton)}
-${backToSignIn(site, request, state)}`,
-  });
+  // Until when stands in place of the button.
+  if (error.reason === mailedBefore) return { message: text.codeEmailsLimited, field: 'form', tone: 'next' };
+  return isClosedFor({ error }) ? { ...shown, message: text.codesLimited } : shown;
 }

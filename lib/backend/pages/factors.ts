@@ -1,16 +1,18 @@
 import { html, safeHref, textOf } from '../../core/html.ts';
 import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { withQuery } from '../../core/url.ts';
+import { chevron } from '../../http/emblems.ts';
 import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
-import type { Enrollment } from '../factors.ts';
 import { hasKeys, keyType } from '../factors.ts';
 import type { Factor } from '../factors.ts';
 import { ceremonyFallback, ceremonyForm, ceremonyScript } from './passkeys.ts';
+import { codeFields } from './field.ts';
 import {
-  codeField,
   formAlert,
   formErrorOf,
+  formValues,
+  isClosedFor,
   otherAccount,
   postForm,
   returnToOf,
@@ -18,6 +20,8 @@ import {
   withReturnTo,
 } from './parts.ts';
 import type { FormError, FormState, PageRequest, Site } from './parts.ts';
+import { openingOf, resendForm } from './resend.ts';
+import type { Resend } from './resend.ts';
 
 interface VerifyState extends FormState {
   /** Only verified factors that can be asked for. */
@@ -26,6 +30,10 @@ interface VerifyState extends FormState {
   readonly factor: Factor | undefined;
   /** Whether a text message with a code was sent to it. */
   readonly isSent: boolean;
+  /** When another one can be sent, where one was just sent. */
+  readonly resend?: Resend | undefined;
+  /** Whether its codes are refused for a while, after too many wrong ones. */
+  readonly isClosed?: boolean;
   /** Whether the script asks for the security key at once, because the answer before came too late. */
   readonly isAgain?: boolean;
 }
@@ -33,13 +41,25 @@ interface VerifyState extends FormState {
 /** A button for the security key, and a field for six digits; for a phone, first a button that sends them. */
 export function verifyPage(site: Site, request: PageRequest, state: VerifyState): Reply {
   const { text } = site;
-  const error = state.error && formErrorOf(state.error, text);
+  const error = codeErrorOf(site, state);
   return showPage(site, request, {
+    facts: {
+      kind: 'verify',
+      action: request.localPath(site.settings.verifyPath),
+      fields: state.factor === undefined ? [] : ['code'],
+      values: { ...formValues(state), factorId: state.factor?.id, factorType: state.factor?.type },
+      links: { signOut: request.localPath(site.settings.logoutPath) },
+      choices: state.factors.map((factor) => ({
+        name: factorName(site, factor).plain,
+        href: withQuery(request.localPath(site.settings.verifyPath), { factorId: factor.id, ...returnToOf(state) }),
+      })),
+    },
     heading: text.verifyHeading,
     lead: leadOf(site, state),
     ...(state.isSent ? { leadRole: 'status' as const } : {}),
     error: state.error,
     hasForm: true,
+    isStep: true,
     ...(keyOf(state) && { script: ceremonyScript(site, request, site.settings.verifyPath) }),
     content: html`${formAlert(site, request, error)}
 ${askForKey(site, request, state)}
@@ -47,6 +67,12 @@ ${state.factor === undefined ? keyOf(state) === undefined && noFactor(site, requ
 ${otherFactors(site, request, state)}
 ${otherAccount(site, request, state)}`,
   });
+}
+
+/** Other limits, such as the backend's own, are not about wrong codes. */
+export function codeErrorOf({ text }: Pick<Site, 'text'>, { error }: Pick<FormState, 'error'>): FormError | undefined {
+  const shown = error && formErrorOf(error, text);
+  return shown !== undefined && isClosedFor({ error }) ? { ...shown, message: text.codeClosed } : shown;
 }
 
 /** Any of the user's keys answers the challenge of each of them. */
@@ -78,7 +104,7 @@ function leadOf(site: Site, state: VerifyState): Text {
   const hasKey = keyOf(state) !== undefined;
   if (factor === undefined) return hasKey ? text.verifyKeyText : text.noFactorText;
   if (factor.type === 'totp') return hasKey ? text.verifyKeyOrAppText : text.verifyAppText;
-  if (isSent) return text.codeSentText;
+  if (isSent) return fillIn(text.codeSentText, { digits: factor.digits });
   return fillIn(hasKey ? text.verifyKeyOrPhoneText : text.verifyPhoneText, { digits: factor.digits });
 }
 
@@ -90,18 +116,26 @@ function askFor(
   error: FormError | undefined,
 ): Html {
   const { text } = site;
+  const { resend } = state;
+  const isQuiet = keyOf(state) !== undefined;
   const isPhone = factor.type === 'phone';
-  const send = (label: Text, isQuiet: boolean): Html =>
-    postForm(
-      request.localPath(site.settings.verifyPath),
-      { send: factor.id, ...returnToOf(state) },
-      html`<button${isQuiet && html` class="quiet"`}>${label}</button>`,
-    );
-  if (isPhone && !state.isSent) return send(text.sendCodeButton, keyOf(state) !== undefined);
-  const code = codeField(site, error);
-  const hidden = { factorId: factor.id, ...returnToOf(state) };
-  return html`${postForm(request.localPath(site.settings.verifyPath), hidden, html`${code}\n<button${keyOf(state) !== undefined && html` class="quiet"`}>${text.continueButton}</button>`)}
-${isPhone && send(text.sendCodeAgainButton, true)}`;
+  const action = request.localPath(site.settings.verifyPath);
+  const sending = { send: factor.id, ...returnToOf(state) };
+  if (isPhone && !state.isSent) {
+    return postForm(action, sending, html`<button${isQuiet && html` class="quiet"`}>${text.sendCodeButton}</button>`);
+  }
+  const { isClosed = false } = state;
+  const fields = codeFields(site, { code: 'six', error, isClosed, label: text.continueButton, isQuiet });
+  const hidden = { factorId: factor.id, ...returnToOf(state), ...(isPhone ? openingOf(resend) : {}) };
+  return html`${postForm(action, hidden, fields)}
+${isClosed && openAgain(site, request, factor, state)}
+${isPhone && !isClosed && resendForm(site, request, { action, hidden: sending, label: text.sendCodeAgainButton, resend })}`;
+}
+
+/** The same page anew, which takes codes again after the time that its message names. */
+function openAgain({ settings, text }: Site, request: PageRequest, { id }: Factor, state: VerifyState): Html {
+  const href = withQuery(request.localPath(settings.verifyPath), { factorId: id, ...returnToOf(state) });
+  return html`<p class="actions"><a href="${safeHref(href)}">${text.tryAgainButton}</a></p>`;
 }
 
 /** The form where an administrator has removed the last factor. */
@@ -120,11 +154,18 @@ function otherFactors(site: Site, request: PageRequest, state: VerifyState): Htm
   if (others.length === 0) return undefined;
   const links = others.map((factor) => {
     const href = withQuery(request.localPath(site.settings.verifyPath), { factorId: factor.id, ...returnToOf(state) });
-    return html`<li><a href="${safeHref(href)}"><bdi class="name">${factorName(site, factor)}</bdi></a></li>\n`;
+    return html`<li><a href="${safeHref(href)}">${factorIcon(factor)}<bdi class="name">${factorName(site, factor)}</bdi>${chevron}</a></li>\n`;
   });
   return html`<p class="or">${text.or}</p>
 <ul class="choices">
 ${links}</ul>`;
+}
+
+const phoneIcon = html`<rect x="7" y="2.5" width="10" height="19" rx="2.5"/><path d="M11 18h2"/>`;
+const appIcon = html`<rect x="4" y="4" width="16" height="16" rx="4"/><path d="M8.5 12h.1m3.4 0h.1m3.4 0h.1"/>`;
+
+function factorIcon({ type }: Factor): Html {
+  return html`<svg class="start" viewBox="0 0 24 24" aria-hidden="true">${type === 'phone' ? phoneIcon : appIcon}</svg>`;
 }
 
 /** "Phone ending in 123", or the name of the app or key. */
@@ -150,12 +191,18 @@ export function unavailablePage(
   // Each name has its own text direction.
   const markup = list.map(({ type, value }) => (type === 'element' ? emphasis(value) : value));
   return showPage(site, request, {
+    facts: {
+      kind: 'factor_unavailable',
+      values: formValues(state),
+      links: { help: links.help, home: request.home, signOut: request.localPath(site.settings.logoutPath) },
+    },
     heading: text.factorUnavailableHeading,
+    emblem: 'lock',
     lead: fillIn(text.factorUnavailableText, { factors }, () => html`${markup}`),
     leadRole: 'alert',
     error: state.error,
     hasForm: true,
-    content: html`${links.help !== undefined && html`<p><a class="button" href="${safeHref(links.help)}">${text.help}</a></p>`}
+    content: html`${links.help !== undefined && html`<p><a class="button" href="${safeHref(links.help)}">${text.contactSupport}</a></p>`}
 ${otherAccount(site, request, state)}
 ${!state.isPending && html`<p class="actions"><a href="${safeHref(request.home)}">${text.backHome}</a></p>`}`,
   });
@@ -165,7 +212,9 @@ ${!state.isPending && html`<p class="actions"><a href="${safeHref(request.home)}
 export function rejectedPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { text } = site;
   return showPage(site, request, {
+    facts: { kind: 'factor_rejected', values: formValues(state), links: { signIn: request.signInUrl(state.returnTo) } },
     heading: text.factorRejectedHeading,
+    emblem: 'warning',
     lead: text.factorRejectedText,
     leadRole: 'alert',
     error: state.error,
@@ -185,6 +234,12 @@ export function removePage(
   const action = request.localPath(settings.enrollPath);
   const hidden = { remove: factor.id, sure: 'yes', ...returnToOf(state) };
   return showPage(site, request, {
+    facts: {
+      kind: 'remove_factor',
+      action,
+      values: { returnTo: state.returnTo, remove: factor.id, sure: 'yes', name: factorName(site, factor).plain },
+      links: { cancel: withReturnTo(action, state) },
+    },
     heading: fillIn(text.removeHeading, { factor: factorName(site, factor).plain }, (name) => html`<bdi>${name}</bdi>`),
     lead: isLast ? text.removeLastText : text.removeText,
     hasForm: true,
@@ -224,6 +279,16 @@ export function factorsPage(
     return html`<li class="row"><span class="name">${name}</span> ${link}</li>\n`;
   };
   return showPage(site, request, {
+    facts: {
+      kind: 'factors',
+      action,
+      values: formValues(state),
+      links: { done: returnTo },
+      choices: factors.map((factor) => ({
+        name: factorName(site, factor).plain,
+        href: withQuery(action, { remove: factor.id, ...returnToOf(state) }),
+      })),
+    },
     heading: text.factorsHeading,
     lead: factorsLead(site, factors.length === 0),
     error: state.error,
@@ -238,65 +303,10 @@ ${isRequired && otherAccount(site, request, state)}`,
   });
 }
 
-/** The QR code, the same secret as text, and the field for the first code. */
-export function enrollPage(
-  site: Site,
-  request: PageRequest,
-  state: FormState & { readonly enrollment: Enrollment; readonly picture: Html },
-): Reply {
-  const { settings, text } = site;
-  const { factorId, secret, uri } = state.enrollment;
-  const error = state.error && formErrorOf(state.error, text);
-  const code = codeField(site, error);
-  const action = request.localPath(settings.enrollPath);
-  return showPage(site, request, {
-    heading: text.enrollHeading,
-    lead: text.enrollScanText,
-    error: state.error,
-    hasForm: true,
-    content: html`${formAlert(site, request, error)}
-${state.picture}
-<p class="hint">${text.enrollSecretText}</p>
-<p class="secret"><code dir="ltr">${secret.replace(/(.{4})(?=.)/g, '$1 ')}</code></p>
-${postForm(action, { factorId, uri, ...returnToOf(state) }, html`${code}\n<button>${text.enrollButton}</button>`)}
-<p class="actions"><a href="${safeHref(action)}">${text.cancelLink}</a></p>`,
-  });
-}
-
 /** On its own line: beside a name in another script, bidirectional text would split it. */
 function dateOf({ createdAt }: Factor, request: PageRequest): HtmlValue {
   const time = Date.parse(createdAt);
   if (Number.isNaN(time)) return undefined;
   const { lang } = request.definition.brand;
   return html` <small>${new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' }).format(time)}</small>`;
-}
-
-/** Modules of quiet zone around the code (ISO/IEC 18004 §5.3.8). */
-const quietZone = 4;
-
-/**
- * A QR code as inline SVG: it needs no image and no style, so it works under a strict CSP. It stays
- * dark on light in every color scheme, because scanners need that.
- *
- * @param label the accessible name for screen readers
- */
-export async function qrCode(text: string, label: string): Promise<Html> {
-  const { encode } = await import('uqr');
-  const { data, size } = encode(text, { ecc: 'M', border: quietZone });
-  const path = data
-    .flatMap((row, y) => runsOf(row).map(([x, length]) => `M${x} ${y}h${length}v1h-${length}z`))
-    .join('');
-  return html`<svg class="qr" viewBox="0 0 ${size} ${size}" width="208" height="208" role="img" aria-label="${label}" shape-rendering="crispEdges"><rect width="${size}" height="${size}" fill="#fff"/><path d="${path}" fill="#000"/></svg>`;
-}
-
-/** The dark stretches of a row, each with its start and length. */
-function runsOf(row: readonly boolean[]): readonly (readonly [start: number, length: number])[] {
-  const runs: [number, number][] = [];
-  row.forEach((isDark, x) => {
-    const last = runs.at(-1);
-    if (!isDark) return;
-    if (last !== undefined && last[0] + last[1] === x) last[1] += 1;
-    else runs.push([x, 1]);
-  });
-  return runs;
 }

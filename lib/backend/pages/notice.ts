@@ -1,5 +1,6 @@
 import { html, safeHref } from '../../core/html.ts';
 import type { Html, Text } from '../../core/html.ts';
+import type { AuthError } from '../../errors.ts';
 import { emphasis, fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import {
@@ -7,12 +8,15 @@ import {
   forgotLink,
   formAlert,
   formErrorOf,
+  formValues,
   postForm,
   returnToOf,
   showPage,
   withReturnTo,
 } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
+import { hasResendForm, resendForm } from './resend.ts';
+import type { Resend } from './resend.ts';
 import type { PagesText } from './text.ts';
 
 /** The data of an email's link. */
@@ -28,10 +32,18 @@ export function confirmPage(site: Site, request: PageRequest, state: ConfirmStat
   const { heading, words, label } = purposeOf(type, site.text);
   const hidden = { token_hash: tokenHash, type, ...returnToOf(state) };
   return showPage(site, request, {
+    // The link's token is in the request, and in nothing that is easily logged.
+    facts: {
+      kind: 'confirm',
+      action: request.localPath(site.settings.confirmPath),
+      values: { ...formValues(state), type },
+      links: { signIn: request.signInUrl(state.returnTo) },
+    },
     heading,
     lead: words,
     error,
     hasForm: true,
+    isStep: true,
     content: html`${formAlert(site, request, error && formErrorOf(error, site.text))}
 ${postForm(request.localPath(site.settings.confirmPath), hidden, html`<button>${label}</button>`)}
 ${error !== undefined && backToSignIn(site, request, state)}`,
@@ -64,20 +76,34 @@ export interface MailNotice {
   readonly returnTo: string;
 }
 
-/** "Check your email", and a button that sends it again. */
-export function mailPage(site: Site, request: PageRequest, notice: MailNotice): Reply {
+/** "Check your email", and a button that sends it again once it can. @param error why none was sent this time: then the page claims none */
+export function mailPage(
+  site: Site,
+  request: PageRequest,
+  { error, ...notice }: MailNotice & { readonly resend: Resend; readonly error?: AuthError },
+): Reply {
   const { settings, text } = site;
-  const { email, kind } = notice;
+  const { email, kind, resend } = notice;
   const action = request.localPath(kind === 'forgot_sent' ? settings.forgotPath : settings.resendPath);
-  const again = html`<button class="quiet">${text.resendButton}</button>`;
+  const again = { action, hidden: { email, ...returnToOf(notice) }, label: text.resendButton, resend };
+  const shown =
+    error === undefined
+      ? ({ heading: text[wordsOf[kind].heading], emblem: 'envelope', lead: mailWords(site, notice) } as const)
+      : ({ heading: text.waitHeading, emblem: 'clock', lead: text.codeEmailsLimited } as const);
   return showPage(site, request, {
-    heading: text[wordsOf[kind].heading],
-    emblem: envelope,
-    hasForm: true,
-    lead: mailWords(site, notice),
+    facts: {
+      kind,
+      action,
+      values: formValues(notice),
+      links: { signIn: request.signInUrl(notice.returnTo) },
+    },
+    ...shown,
     leadRole: 'status',
-    content: html`${postForm(action, { email, ...returnToOf(notice) }, again)}
-<p class="hint">${text.mailHint}</p>
+    error,
+    hasForm: hasResendForm(resend),
+    isStep: true,
+    content: html`${resendForm(site, request, again)}
+${error === undefined && html`<p class="hint">${text.mailHint}</p>`}
 ${backToSignIn(site, request, notice)}`,
   });
 }
@@ -97,7 +123,16 @@ export function mailWords({ text }: Pick<Site, 'text'>, { kind, email }: Pick<Ma
 export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: string): Reply {
   const { text } = site;
   return showPage(site, request, {
+    facts: {
+      kind: 'please_sign_in',
+      values: { returnTo },
+      links: {
+        signIn: request.signInUrl(returnTo),
+        forgot: site.settings.signInMethods.includes('password') && forgotUrl(site, request, { returnTo }),
+      },
+    },
     heading: text.pleaseSignInHeading,
+    emblem: 'clock',
     hasForm: false,
     lead: text.pleaseSignInText,
     leadRole: 'status',
@@ -111,7 +146,13 @@ export function linkExpiredPage(site: Site, request: PageRequest, state: FormSta
   const { settings, text } = site;
   const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
   return showPage(site, request, {
+    facts: {
+      kind: 'link_expired',
+      values: formValues(state),
+      links: { forgot: forgotHref, signIn: request.signInUrl(state.returnTo) },
+    },
     heading: text.linkExpiredHeading,
+    emblem: 'clock',
     error: state.error,
     hasForm: false,
     lead: text.linkExpiredText,
@@ -125,7 +166,9 @@ export function linkExpiredPage(site: Site, request: PageRequest, state: FormSta
 export function otherLinkPage(site: Site, request: PageRequest, returnTo: string): Reply {
   const { text } = site;
   return showPage(site, request, {
+    facts: { kind: 'address_change', values: { returnTo }, links: { continue: returnTo } },
     heading: text.otherLinkHeading,
+    emblem: 'envelope',
     hasForm: false,
     lead: text.otherLinkText,
     leadRole: 'status',
@@ -133,7 +176,9 @@ export function otherLinkPage(site: Site, request: PageRequest, returnTo: string
   });
 }
 
-const envelope = html`<svg viewBox="0 0 24 24"><rect x="3" y="5" width="18" height="14" rx="2.5"/><path d="m4 7 8 6 8-6"/></svg>`;
+function forgotUrl({ settings }: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): string {
+  return withReturnTo(request.localPath(settings.forgotPath), state);
+}
 
 function actionLink(href: string, label: Text): Html {
   return html`<p><a class="button" href="${safeHref(href)}">${label}</a></p>`;

@@ -2,14 +2,18 @@ import { html, safeHref, textOf } from '../../core/html.ts';
 import { withQuery } from '../../core/url.ts';
 import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { errorTable } from '../../error-table.ts';
-import type { AuthError } from '../../errors.ts';
+import type { AuthError, AuthErrorCode } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { builtInPage } from '../../http/page.ts';
-import type { Brand, PageScript } from '../../http/page.ts';
+import type { Brand, PageParts, PageScript } from '../../http/page.ts';
+import type { PageFacts } from '../../http/page-view.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../form-fields.ts';
+import { tooManyCodes } from '../throttle.ts';
 import type { FieldName } from '../form-fields.ts';
+import type { PasswordRule } from '../new-password.ts';
 import type { BackendOptions } from '../options.ts';
+import type { Emblem } from '../../http/emblems.ts';
 import { duration, fillIn } from '../../http/page-text.ts';
 import type { PagesText } from './text.ts';
 
@@ -17,6 +21,8 @@ import type { PagesText } from './text.ts';
 export interface Site {
   readonly settings: BackendOptions;
   readonly text: PagesText;
+  /** The length of new passwords. */
+  readonly passwordRule: Pick<PasswordRule, 'minLength'>;
 }
 
 /** The parts of a request that pages use: complete URLs, with mount path and base path. */
@@ -44,6 +50,8 @@ export function showPage(
   { text }: Pick<Site, 'text'>,
   request: PageRequest,
   page: {
+    /** The page as data. */
+    readonly facts: PageFacts;
     readonly heading: Text;
     /** One soft line below the heading. */
     readonly lead?: HtmlValue;
@@ -55,8 +63,10 @@ export function showPage(
     /** The sources of a CSP that the form's response may redirect to, where it leaves this site, such as `https:`. */
     readonly formLeadsTo?: string | undefined;
     readonly tellsOrigin?: boolean;
-    /** A decorative picture in place of the logo. */
-    readonly emblem?: Html | undefined;
+    /** The outcome as a picture, below the brand. */
+    readonly emblem?: Emblem | undefined;
+    /** Whether the page is a step on the way into the application. */
+    readonly isStep?: boolean;
     readonly script?: PageScript | undefined;
     readonly error?: AuthError | undefined;
   },
@@ -66,6 +76,7 @@ export function showPage(
   const reply = builtInPage({
     ...parts,
     status: error?.status ?? 200,
+    ...(error && { failure: failureOf(error, text) }),
     // Screen readers announce the title first.
     ...(error && { errorTitle: text.errorTitle }),
     stylesheet: request.stylesheetUrl,
@@ -76,12 +87,28 @@ export function showPage(
   return { ...reply, headers: { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) } };
 }
 
+/** The error as data, with its message at the field that it concerns. */
+function failureOf(error: AuthError, text: PagesText): NonNullable<PageParts['failure']> {
+  const { field, message, at } = formErrorOf(error, text);
+  const fields = { ...at, ...(field === 'form' ? {} : { [field]: message.plain }) };
+  return { code: error.code, message: message.plain, fields };
+}
+
 /** The fields for links and forms; `/` is the default, so it is left out of URLs. */
 export function returnToOf({ returnTo, isOtherAccount }: Pick<FormState, 'returnTo' | 'isOtherAccount'>): {
   readonly returnTo?: string;
   readonly prompt?: 'login';
 } {
   return { ...(returnTo === '/' ? {} : { returnTo }), ...(isOtherAccount === true ? { prompt: 'login' } : {}) };
+}
+
+/** What a page shows again, and its form sends back. */
+export function formValues({
+  email,
+  returnTo,
+  isOtherAccount,
+}: FormState): Readonly<Record<string, string | undefined>> {
+  return { email, returnTo, prompt: isOtherAccount === true ? 'login' : undefined };
 }
 
 /** A link to another of our pages, with `returnTo`. */
@@ -113,9 +140,21 @@ export interface FormError {
   /** Safe to show to anyone. */
   readonly message: Text;
   readonly field: FieldName;
+  /** Messages of single fields, by their names. */
+  readonly at?: Readonly<Record<string, string>> | undefined;
   /** Seconds until a retry makes sense; shown in the page's language. */
   readonly retryAfter?: number | undefined;
+  /** `next` where the visitor only has something to do or to wait for. Default: an error. */
+  readonly tone?: 'next';
 }
+
+/** Nothing went wrong: another step comes first. */
+const nextSteps: ReadonlySet<string> = new Set([
+  'email_not_confirmed',
+  'fresh_sign_in_required',
+  'second_factor_required',
+  'sign_in_incomplete',
+] satisfies AuthErrorCode[]);
 
 const fieldOf: Readonly<Record<string, FieldName>> = {
   weak_password: 'password',
@@ -130,96 +169,17 @@ const fieldOf: Readonly<Record<string, FieldName>> = {
  * sign-in hook, or for a password that the backend refused) takes precedence over the general one.
  */
 export function formErrorOf(error: AuthError, text: PagesText): FormError {
-  if (error instanceof FormProblem) return { message: text[error.text], field: error.field };
+  if (error instanceof FormProblem) return { message: fillIn(text[error.text], error.values), field: error.field };
   const { code, retryAfter } = error;
   const isGeneral = error.message === errorTable[code].message;
   const message = isGeneral ? text[code] : textOf(error.message);
-  return { message, field: fieldOf[code] ?? 'form', retryAfter };
+  const tone = nextSteps.has(code) && { tone: 'next' as const };
+  return { message, field: fieldOf[code] ?? 'form', at: error.fields, retryAfter, ...tone };
 }
 
-interface FieldParts {
-  readonly name: Exclude<FieldName, 'form'>;
-  readonly type: 'email' | 'password' | 'text';
-  /** The virtual keyboard; default: by `type`. `numeric` is for codes, which are styled as digits. */
-  readonly inputmode?: 'numeric';
-  readonly label: Text;
-  /** Shown beside the label, such as a link; it follows the field in tab order. */
-  readonly aside?: HtmlValue;
-  /** The `autocomplete` token of the HTML standard, for password managers and assistive technology. */
-  readonly autocomplete:
-    'username' | 'username webauthn' | 'email' | 'current-password' | 'new-password' | 'one-time-code' | 'off';
-  readonly value?: string | undefined;
-  readonly hint?: Text | undefined;
-  readonly error?: FormError | undefined;
-  readonly hasFocus: boolean;
-}
-
-/** A labeled input; `aria-describedby` links it to its hint and its error. */
-export function field(parts: FieldParts): Html {
-  const { name, type, inputmode = type === 'email' ? type : undefined, label, aside, hint, error } = parts;
-  const isInvalid = error?.field === name;
-  const hasHint = hint !== undefined && hint.plain !== '';
-  const describedBy = [
-    error?.field === 'form' && 'form-error',
-    isInvalid && `${name}-error`,
-    hasHint && `${name}-hint`,
-  ].filter((id) => id !== false);
-  const input = attributes({
-    id: name,
-    name,
-    type,
-    class: inputmode === 'numeric' && 'digits',
-    // Addresses and codes are left-to-right in every language.
-    dir: inputmode !== undefined && 'ltr',
-    autocomplete: parts.autocomplete,
-    autocapitalize: 'none',
-    spellcheck: 'false',
-    inputmode,
-    value: parts.value,
-    required: true,
-    'aria-invalid': isInvalid && 'true',
-    'aria-describedby': describedBy.length > 0 && describedBy.join(' '),
-    autofocus: parts.hasFocus,
-  });
-  return html`<div class="field">
-<label for="${name}">${label}</label>
-<input${input}>
-${aside !== undefined && html`<p class="aside">${aside}</p>`}
-${isInvalid && html`<p class="field-message" id="${name}-error">${error.message}</p>`}
-${hasHint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
-</div>`;
-}
-
-/** ` name="value"`, or ` name` where the value is `true`; nothing for `undefined` and `false`. */
-function attributes(values: Readonly<Record<string, string | boolean | undefined>>): HtmlValue {
-  return Object.entries(values).map(([name, value]) => {
-    if (value === undefined || value === false) return undefined;
-    return value === true ? html` ${name}` : html` ${name}="${value}"`;
-  });
-}
-
-type GivenField = Pick<FieldParts, 'value' | 'hint' | 'error' | 'hasFocus'>;
-
-/** @param autocomplete `username` where the address already has an account; with `webauthn` where the page's script offers passkeys there */
-export function emailField(
-  { text }: Pick<Site, 'text'>,
-  parts: GivenField,
-  autocomplete: 'username' | 'username webauthn' | 'email' = 'username',
-): Html {
-  return field({ name: 'email', type: 'email', label: text.email, autocomplete, ...parts });
-}
-
-/** For the digits of an email, a text message or an authenticator app. */
-export function codeField({ text }: Pick<Site, 'text'>, error: FormError | undefined): Html {
-  return field({
-    name: 'code',
-    type: 'text',
-    inputmode: 'numeric',
-    label: text.code,
-    autocomplete: 'one-time-code',
-    error,
-    hasFocus: true,
-  });
+/** Whether a code is refused, whatever it is. */
+export function isClosedFor({ error }: Pick<FormState, 'error'>): boolean {
+  return error?.reason === tooManyCodes;
 }
 
 /** An error of the whole form, above it; `extra` offers a way to resolve it. */
@@ -231,18 +191,17 @@ export function formAlert(
 ): HtmlValue {
   if (error?.field !== 'form') return undefined;
   const { lang } = request.definition.brand;
+  // The built-in pages have no fields of these names.
+  const others = Object.entries(error.at ?? {}).filter(([name]) => !shownFields.has(name));
   const wait = error.retryAfter !== undefined && fillIn(text.retryIn, { time: duration(error.retryAfter, lang) });
-  return html`<div class="message bad">
-<p id="form-error" role="alert">${error.message}${wait && html` ${wait}`}</p>
+  const { tone = 'bad' } = error;
+  return html`<div class="message ${tone}">
+<p id="form-error" role="${tone === 'bad' ? 'alert' : 'status'}">${error.message}${others.map(([, message]) => html`<br>${message}`)}${wait && html` ${wait}`}</p>
 ${extra}
 </div>`;
 }
 
-/** The initial focus: the field with the error, else the first empty field. */
-export function focusOf(email: string | undefined, error: FormError | undefined): FieldName {
-  if (error !== undefined && error.field !== 'form') return error.field;
-  return email === undefined || email === '' ? 'email' : 'password';
-}
+const shownFields: ReadonlySet<string> = new Set(['email', 'password']);
 
 export function forgotLink(
   { settings, text }: Site,

@@ -6,7 +6,8 @@ import { fillIn } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import { scriptQuery } from '../passkey-script-route.ts';
 import type { Passkey } from '../passkeys.ts';
-import { field, formAlert, formErrorOf, postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
+import { field } from './field.ts';
+import { formAlert, formErrorOf, formValues, postForm, returnToOf, showPage, withReturnTo } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
 
 /** A form that the page's script shows and fills in. */
@@ -96,6 +97,16 @@ ${link(passkey, 'remove', text.removeButton)}</li>\n`;
     isQuiet: false,
   } as const;
   return showPage(site, request, {
+    facts: {
+      kind: 'passkeys',
+      action: request.localPath(path),
+      values: formValues(state),
+      links: { done: returnTo },
+      choices: passkeys.map((passkey) => ({
+        name: nameOf(site, passkey).plain,
+        href: withQuery(request.localPath(path), { rename: passkey.id, ...returnToOf(state) }),
+      })),
+    },
     heading: text.passkeysHeading,
     lead: text.passkeysText,
     error: state.error,
@@ -129,6 +140,13 @@ export function renamePage(
     hasFocus: true,
   });
   return showPage(site, request, {
+    facts: {
+      kind: 'rename_passkey',
+      action,
+      fields: ['name'],
+      values: { returnTo: state.returnTo, rename: passkey.id, name: state.name ?? passkey.name },
+      links: { cancel: withReturnTo(action, state) },
+    },
     heading: fillIn(text.renameHeading, { passkey: nameOf(site, passkey).plain }, isolated),
     error: state.error,
     hasForm: true,
@@ -149,6 +167,12 @@ export function removePasskeyPage(
   const action = request.localPath(settings.passkeysPath);
   const hidden = { remove: passkey.id, sure: 'yes', ...returnToOf(state) };
   return showPage(site, request, {
+    facts: {
+      kind: 'remove_passkey',
+      action,
+      values: { returnTo: state.returnTo, remove: passkey.id, sure: 'yes', name: nameOf(site, passkey).plain },
+      links: { cancel: withReturnTo(action, state) },
+    },
     heading: fillIn(text.removeHeading, { factor: nameOf(site, passkey).plain }, isolated),
     lead: text.removePasskeyText,
     hasForm: true,

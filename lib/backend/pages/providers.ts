@@ -1,7 +1,9 @@
 import { html, safeHref } from '../../core/html.ts';
 import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { initials } from '../../http/page.ts';
+import { withQuery } from '../../core/url.ts';
 import { fillIn } from '../../http/page-text.ts';
+import type { BackendOptions } from '../options.ts';
 import { returnToOf } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
 
@@ -37,21 +39,38 @@ export function providerLabel(name: string): string {
 /** From this number of providers, icons are shown in a row. */
 const rowFrom = 4;
 
+/** The same as data. */
+export function providerChoices(
+  { settings }: Pick<Site, 'settings'>,
+  request: PageRequest,
+  state: FormState,
+): readonly { readonly name: string; readonly href: string }[] {
+  return providersOf(settings).map(({ name, label }) => ({
+    name: label ?? providerLabel(name),
+    href: providerUrl(settings, request, name, state),
+  }));
+}
+
+/** The listed ones, and the default one: the page is shown in its place, where it would not ask for the account. */
+function providersOf({
+  providers,
+  defaultProvider,
+}: BackendOptions): readonly { readonly name: string; readonly label?: string | undefined }[] {
+  const isListed = providers.some(({ name }) => name === defaultProvider);
+  return [...providers, ...(defaultProvider === undefined || isListed ? [] : [{ name: defaultProvider }])];
+}
+
+function providerUrl({ loginPath }: BackendOptions, request: PageRequest, name: string, state: FormState): string {
+  return withQuery(request.localPath(loginPath), { provider: name, ...returnToOf(state) });
+}
+
 /** "Continue with GitHub" for each provider. These are links, so the page's `form-action` does not apply to them. */
 export function providerButtons({ settings, text }: Site, request: PageRequest, state: FormState): HtmlValue {
-  const { defaultProvider, loginPath } = settings;
-  const isListed = settings.providers.some(({ name }) => name === defaultProvider);
-  // The page is shown in its place, where it would not ask for the account.
-  const unlisted = defaultProvider === undefined || isListed ? [] : [{ name: defaultProvider }];
-  const providers: readonly { readonly name: string; readonly label?: string | undefined }[] = [
-    ...settings.providers,
-    ...unlisted,
-  ];
+  const providers = providersOf(settings);
   if (providers.length === 0) return undefined;
   const isRow = providers.length >= rowFrom;
   const buttons = providers.map((provider) => {
-    const query = new URLSearchParams({ provider: provider.name, ...returnToOf(state) });
-    const href = safeHref(`${request.localPath(loginPath)}?${query.toString()}`);
+    const href = safeHref(providerUrl(settings, request, provider.name, state));
     const name = provider.label ?? providerLabel(provider.name);
     const icon = providerIcon(provider.name);
     const label = fillIn(text.continueWith, { provider: name });

@@ -12,7 +12,12 @@ export const englishText = {
   signUpHeading: 'Create your account',
   email: 'Email',
   password: 'Password',
-  newPasswordHint: 'Use a password you don’t use anywhere else.',
+  /** `{count}` is the shortest length that the project accepts, as far as it is known. */
+  newPasswordHint: 'Use at least {count} characters. Don’t reuse a password.',
+  passwordTooShort: 'This password is too short. Use at least {count} characters.',
+  passwordTooLong: 'Passwords can be at most 72 bytes long. Choose a shorter one.',
+  passwordInBreach: 'This password has appeared in a data breach. Choose another one.',
+  passwordTooSimple: 'This password needs more kinds of characters. Mix letters, digits and symbols.',
   signUpButton: 'Create account',
   or: 'or',
   continueWith: 'Continue with {provider}',
@@ -55,6 +60,7 @@ export const englishText = {
   forgotSentHeading: 'Check your email',
   forgotSentText: 'If {email} has an account, we sent a link to choose a new password.',
   codeHeading: 'Sign in with a code',
+  codeText: 'We’ll email you a code. You don’t need a password.',
   codeSendButton: 'Email me a code',
   toCodeButton: 'Email me a code instead',
   codeSentHeading: 'Check your email',
@@ -63,9 +69,11 @@ export const englishText = {
   codesLimited: 'Too many wrong codes. The link in the email still works.',
   codeEmailsLimited: 'We can’t send another email yet.',
   codeResendButton: 'Send another email',
+  /** In place of the button that sends another email or code, until it can. */
   codeResendIn: 'You can send another one in {time}.',
   codeOtherAddress: 'Use another address',
   ssoHeading: 'Single sign-on',
+  ssoText: 'Sign in with your organization’s account.',
   ssoHint: 'We find your organization by the part after the @.',
   ssoButton: 'Continue',
   toSsoLink: 'Single sign-on',
@@ -121,9 +129,11 @@ export const englishText = {
   verifyPhoneText: 'We can send a code to your phone ending in {digits}.',
   sendCodeButton: 'Send a code',
   sendCodeAgainButton: 'Send a new code',
-  codeSentText: 'We sent a six-digit code to your phone. Enter it here.',
+  codeSentText: 'We sent a six-digit code to your phone ending in {digits}.',
   code: 'Code',
   codeMissing: 'Enter the six-digit code.',
+  /** After too many wrong codes of a second factor. */
+  codeClosed: 'Too many wrong codes.',
   noFactorText: 'Your account no longer has a second factor.',
   factorApp: 'Authenticator app',
   factorPhone: 'Phone ending in {digits}',
@@ -153,10 +163,13 @@ export const englishText = {
   removeText: 'You won’t be able to use it anymore. We’ll ask for another one of your second factors.',
   removeLastText: 'It is your only one. Two-step sign-in will be off: we won’t ask for a code when you sign in.',
   doneLink: 'Done',
-  enrollHeading: 'Set up your app',
-  enrollScanText: 'Scan this picture with your authenticator app. Then enter the code that the app shows.',
+  enrollHeading: 'Set up your authenticator app',
+  /** The three steps. The first names apps that most people can get. */
+  enrollAppText: 'Open an authenticator app, such as Google Authenticator or 1Password.',
+  enrollScanText: 'Scan this picture with the app.',
+  enrollCodeText: 'Enter the six-digit code that the app shows.',
   qrCodeLabel: 'QR code for your authenticator app',
-  enrollSecretText: 'Can’t scan it? Type this key into the app:',
+  enrollSecretText: 'Can’t scan it? Copy this key into the app:',
   enrollButton: 'Turn on',
   cancelLink: 'Cancel',
 
@@ -195,5 +208,8 @@ export const englishText = {
 
 export type PagesTextKey = keyof typeof englishText;
 
-/** A complete set of texts. */
+/** A complete set of texts, as pages show them. */
 export type PagesText = Texts<PagesTextKey>;
+
+/** All texts of the built-in pages in one language, for `pages.text` of both adapters. A text that is missing is a type error. */
+export type Translation = Readonly<Record<PagesTextKey, string>>;

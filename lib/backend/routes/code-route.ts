@@ -10,6 +10,8 @@ import { FormProblem, asBadAddress, readCaptcha, readEmail, readEmailCode, rethr
 import { formRoute, redirectUrl } from '../forms.ts';
 import { sendMail } from '../mail.ts';
 import { codePage } from '../pages/credentials.ts';
+import { resendAfter, resendOf } from '../pages/resend.ts';
+import type { Resend } from '../pages/resend.ts';
 import { fillIn } from '../../http/page-text.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
 import { mailedBefore, mailWaitSeconds } from '../throttle.ts';
@@ -34,7 +36,7 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
   const { settings, attempts } = backend;
   const { email, returnTo, fields } = form;
   const options = {
-    shouldCreateUser: settings.signUp,
+    shouldCreateUser: settings.signUp !== false,
     emailRedirectTo: redirectUrl(request, settings),
     ...readCaptcha(fields),
   };
@@ -44,7 +46,7 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
     sendsMail: true,
     telling,
     // GoTrue then refuses every address, known or not.
-    plain: settings.signUp ? ['otp_disabled'] : [],
+    plain: settings.signUp !== false ? ['otp_disabled'] : [],
     ask: async ({ auth, unwrap }: SupabaseCall) => {
       unwrap(await auth.signInWithOtp({ email, options }));
       return null;
@@ -52,12 +54,19 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
   };
   await attempts.runMail(email, () => sendMail(backend, request, call));
   if (!request.wantsJson) {
-    const resendIn = settings.throttle === false ? undefined : mailWaitSeconds;
-    return codePage(backend, request, { step: 'code', email, returnTo, resendIn });
+    const resend = settings.throttle === false ? undefined : resendAfter(mailWaitSeconds, settings.now());
+    return codePage(backend, request, { step: 'code', email, returnTo, resend });
   }
   const message = fillIn(backend.text.emailCodeSentText, { email }).plain;
   const body: MailSentBody = { email, message, redirectTo: request.signInUrl(returnTo) };
   return json(200, body);
+}
+
+/** When the next email can be sent: as this refusal says, or as the form brought back. */
+function nextEmail({ settings }: BackendContext, fields: Fields, error: AuthError | undefined): Resend | undefined {
+  const now = settings.now();
+  const { reason, retryAfter } = error ?? {};
+  return reason === mailedBefore && retryAfter !== undefined ? resendAfter(retryAfter, now) : resendOf(fields, now);
 }
 
 async function enterCode(backend: BackendContext, request: AuthRequest, form: CodeForm): Promise<string> {
@@ -87,7 +96,8 @@ export function codeRoute(backend: BackendContext): AuthRoute {
       // Where an email was sent shortly before, its code can be entered.
       const wasSent = !isOfAddress && (fields.has('code') || error?.reason === mailedBefore);
       const email = fields.get('email')?.trim();
-      return codePage(backend, request, { step: wasSent ? 'code' : 'address', email, returnTo, error });
+      const resend = nextEmail(backend, fields, error);
+      return codePage(backend, request, { step: wasSent ? 'code' : 'address', email, returnTo, resend, error });
     },
     async submit(request, fields, returnTo) {
       const form = { email: readEmail(fields), returnTo, fields };

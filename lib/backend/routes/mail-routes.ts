@@ -1,9 +1,15 @@
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/auth-request.ts';
+import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
 import { readCaptcha, readEmail } from '../form-fields.ts';
-import { formRoute, redirectUrl } from '../forms.ts';
+import { errorForForm, formRoute, redirectUrl } from '../forms.ts';
 import { mailAnswer, sendMail } from '../mail.ts';
 import { forgotPage } from '../pages/credentials.ts';
+import { mailPage } from '../pages/notice.ts';
+import type { MailNotice } from '../pages/notice.ts';
+import { resendAfter } from '../pages/resend.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
 
 /** `/auth/forgot`: requests an email with a link for a new password; the response is the same for every address. */
@@ -40,8 +46,22 @@ export function resendRoute(backend: BackendContext): AuthRoute {
         unwrap(await auth.resend({ type: 'signup', email, options }));
         return null;
       };
-      await sendMail(backend, request, { email, returnTo, sendsMail: true, ask });
+      try {
+        await sendMail(backend, request, { email, returnTo, sendsMail: true, ask });
+      } catch (error) {
+        return tooSoon(backend, request, { kind: 'mail_sent', email, returnTo }, error);
+      }
       return mailAnswer(backend, request, { kind: 'mail_sent', email, returnTo });
     },
   });
+}
+
+/** The same page, with the time until its button works again. @throws every other error, and all where the client wants JSON */
+function tooSoon(backend: BackendContext, request: AuthRequest, notice: MailNotice, failure: unknown): Reply {
+  if (!(failure instanceof AuthError) || failure.retryAfter === undefined || failure.code !== 'rate_limited') {
+    throw failure;
+  }
+  const error = errorForForm(backend, request, failure);
+  const resend = resendAfter(failure.retryAfter, backend.settings.now());
+  return mailPage(backend, request, { ...notice, error, resend });
 }

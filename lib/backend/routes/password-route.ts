@@ -10,8 +10,9 @@ import type { AuthRoute } from '../../http/router.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { needsFactor } from '../factors.ts';
-import { FormProblem, readCaptcha, readNewPassword } from '../form-fields.ts';
+import { FormProblem, readCaptcha } from '../form-fields.ts';
 import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
+import { readNewPassword } from '../new-password.ts';
 import { passwordPage } from '../pages/credentials.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
 import { markTried } from '../pending.ts';
@@ -110,6 +111,7 @@ function showForm(
   if (subject === undefined || error?.code === 'link_expired') {
     return linkExpiredPage(backend, request, { returnTo, error: error ?? new AuthError('link_expired') });
   }
+  backend.passwordRule.learn(error);
   const shown = { returnTo, error };
   const { pending, session } = subject;
   if (pending !== undefined) {
@@ -136,7 +138,7 @@ async function save(
 ): Promise<string> {
   if (subject === undefined) throw new AuthError('link_expired');
   if (!isFormOf(subject, form.fields)) throw otherAccount();
-  const password = readNewPassword(form.fields);
+  const password = readNewPassword(form.fields, backend.settings.passwordMinLength);
   const { pending, session } = subject;
   return pending === undefined
     ? changePassword(backend, request, session, { ...form, password })

@@ -18,7 +18,8 @@ import { wantsOtherAccount } from '../forms.ts';
 import { providerName } from '../option-schema.ts';
 import type { OAuthProviderOptions } from '../option-schema.ts';
 import type { BackendOptions } from '../options.ts';
-import { signedInPage, signInPage, ssoPage } from '../pages/credentials.ts';
+import { signedInPage, signInPage } from '../pages/credentials.ts';
+import { ssoPage } from '../pages/sso.ts';
 import { completeSignIn } from '../sign-in.ts';
 
 /** `/auth/login`: the form, or OAuth; its POST signs in with email and password. */

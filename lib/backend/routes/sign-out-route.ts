@@ -6,10 +6,12 @@ import { redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import { header, isPrefetch } from '../../http/message.ts';
 import { signOutPage } from '../../http/page.ts';
+import { withSignOutHook } from '../../http/sign-out-hook.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { Allowance } from '../../session/allowance.ts';
 import type { EndedSession } from '../../session/sign-out.ts';
 import type { SessionFacts } from '../../session/record.ts';
+import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { readReturnTo, wantsOtherAccount } from '../forms.ts';
 import type { StoredContent } from '../session-cookie.ts';
@@ -20,10 +22,16 @@ import { endAtBackend } from '../sign-out.ts';
 export function signOutRoute(backend: BackendContext): AuthRoute {
   const { settings, source, resolver, emit, explain } = backend;
 
-  async function signOut(request: AuthRequest): Promise<void> {
+  /** @param current the session as it was just resolved: where that renewed it, the cookies' tokens are spent */
+  async function signOut(request: AuthRequest, current: BackendSession | null): Promise<void> {
+    const content = current === null ? undefined : source.contentOf(current);
+    const newest = (left: EndedSession<StoredContent>): EndedSession<StoredContent> =>
+      current === null || content === undefined || left.candidate.sessionId !== current.claims['session_id']
+        ? left
+        : { ...left, candidate: { ...left.candidate, content }, verdict: { kind: 'live', session: current } };
     const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
     request.writeCookies(cookies);
-    await Promise.all([endPending(backend, request), ...sessions.map((left) => endSession(left, allowance))]);
+    await Promise.all([endPending(backend, request), ...sessions.map((left) => endSession(newest(left), allowance))]);
   }
 
   async function endSession(left: EndedSession<StoredContent>, allowance: Allowance): Promise<void> {
@@ -38,9 +46,11 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
     if (subject !== undefined) emit({ type: 'signed_out', ...subject });
   }
 
-  async function leave(request: AuthRequest, status: 302 | 303, returnTo: string): Promise<Reply> {
-    await signOut(request);
-    return redirectOrJson(request, returnTo, status);
+  function leave(request: AuthRequest, status: 302 | 303, returnTo: string): Promise<Reply> {
+    return withSignOutHook(request, settings.onSignOut, async (session) => {
+      await signOut(request, session);
+      return redirectOrJson(request, returnTo, status);
+    });
   }
 
   return {

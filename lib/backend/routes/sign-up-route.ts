@@ -1,25 +1,28 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
+import { defined } from '../../core/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { clientFacts } from '../../http/message.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { Session } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { badAddress, readCaptcha, readEmail, readNewPassword, rethrowAs } from '../form-fields.ts';
+import { badAddress, readCaptcha, readEmail, rethrowAs } from '../form-fields.ts';
 import { formRoute, redirectUrl } from '../forms.ts';
 import { wantsOtherAccount } from '../forms.ts';
 import { mailAnswer, sendMail } from '../mail.ts';
+import { readNewPassword } from '../new-password.ts';
 import { signUpPage } from '../pages/credentials.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { rethrowStaleKeys } from '../provider-errors.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
 import { completeSignIn } from '../sign-in.ts';
+import { readSignUpData } from '../sign-up-data.ts';
 
 /** The data of a sign-up. */
 interface NewAccount {
   readonly email: string;
   readonly password: string;
-  readonly options: { readonly emailRedirectTo: string };
+  readonly options: { readonly emailRedirectTo: string; readonly data?: object };
 }
 
 /** GoTrue errors that reveal an existing account to an anonymous user; a sign-up does not return them. */
@@ -35,12 +38,18 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
     ownPage: settings.pages.signUp,
     page(request, { returnTo, fields, error }) {
       const isOtherAccount = wantsOtherAccount(request, fields);
+      backend.passwordRule.learn(error);
       return signUpPage(backend, request, { returnTo, isOtherAccount, email: fields.get('email'), error });
     },
     async submit(request, fields, returnTo) {
       const email = readEmail(fields);
-      const password = readNewPassword(fields);
-      const options = { emailRedirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
+      const password = readNewPassword(fields, settings.passwordMinLength);
+      const data = await readSignUpData(settings.signUp, request, fields);
+      const options = {
+        emailRedirectTo: redirectUrl(request, settings),
+        ...readCaptcha(fields),
+        ...defined({ data }),
+      };
       const next = await signUp(request, { email, password, options }, returnTo);
       return next ?? mailAnswer(backend, request, { kind: 'confirmation_sent', email, returnTo });
     },
@@ -122,8 +131,9 @@ async function stateOf(
  */
 async function convertGuest({ auth, unwrap }: SupabaseCall, account: NewAccount): Promise<boolean> {
   const { email, password, options } = account;
-  const update = async (attributes: { readonly email: string; readonly password?: string }): Promise<boolean> => {
-    const { user } = unwrap(await auth.updateUser(attributes, options));
+  const { data, ...emailOptions } = options;
+  const update = async (attributes: Pick<NewAccount, 'email'> & { readonly password?: string }): Promise<boolean> => {
+    const { user } = unwrap(await auth.updateUser({ ...attributes, ...defined({ data }) }, emailOptions));
     return user.is_anonymous !== true;
   };
   try {

@@ -1,6 +1,7 @@
 import { AuthError } from '../../errors.ts';
 import type { Fields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
+import { fillIn } from '../../http/page-text.ts';
 import { json, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
@@ -14,9 +15,12 @@ import type { FormInput, Next } from '../forms.ts';
 import { challengeKey, verifyKey } from '../key-factors.ts';
 import { unavailablePage, verifyPage } from '../pages/factors.ts';
 import { asksAgain } from '../pages/passkeys.ts';
+import { resendAfter, resendOf } from '../pages/resend.ts';
+import type { Resend } from '../pages/resend.ts';
 import { asIssued } from '../set-password.ts';
 import { advance, stepUrl } from '../sign-in.ts';
 import { subjectOf } from '../subject.ts';
+import { mailWaitSeconds, tooManyCodes } from '../throttle.ts';
 import { askFactors, replyToEnd } from './factor-request.ts';
 import type { FactorRequest } from './factor-request.ts';
 
@@ -49,7 +53,7 @@ function showForm(backend: BackendContext, asked: FactorRequest, { fields, error
     const isAgain = asksAgain({ error }, fields.has('again'));
     return isOutOfReach(asked)
       ? refusedPage(backend, asked, error)
-      : formPage(backend, asked, { factor, error, isAgain });
+      : formPage(backend, asked, { factor, error, isAgain, ...afterCode(backend, fields, error) });
   }
   // Reloaded, or reached by the back button, after the factor was verified.
   if (isGiven(asked)) return redirectOrJson(request, urlAfter(backend, asked), 302);
@@ -59,6 +63,15 @@ function showForm(backend: BackendContext, asked: FactorRequest, { fields, error
   if (isOutOfReach(asked)) return refusedPage(backend, asked, errorForForm(backend, request, outOfReach()));
   if (request.wantsJson) return json(200, { factors: factors.askable.map(({ id, type }) => ({ id, type })) });
   return formPage(backend, asked, { factor });
+}
+
+/** What a refused code or message leaves closed for a while. */
+function afterCode({ settings }: BackendContext, fields: Fields, error: AuthError) {
+  const now = settings.now();
+  // A security key is counted apart from the app's codes.
+  const isClosed = error.reason === tooManyCodes && fields.has('code');
+  const wait = fields.has('send') ? error.retryAfter : undefined;
+  return { isClosed, resend: wait === undefined ? resendOf(fields, now) : resendAfter(wait, now) };
 }
 
 /** Whether the user has second factors, and none that this package can ask for. */
@@ -146,8 +159,12 @@ async function sendCode(backend: BackendContext, asked: FactorRequest, factorId:
   const send = () => sendFactorCode(backend, request, subject.content, factor.id);
   const challengeId = await backend.attempts.run(request.req, `factor:${factor.id}`, send, 'counts');
   writeChallenge(backend, request, { factorId: factor.id, challengeId });
-  if (request.wantsJson) return json(200, { factorId: factor.id, message: backend.text.codeSentText.plain });
-  return formPage(backend, asked, { factor, isSent: true });
+  if (request.wantsJson) {
+    const message = fillIn(backend.text.codeSentText, { digits: factor.digits }).plain;
+    return json(200, { factorId: factor.id, message });
+  }
+  const resend = resendAfter(mailWaitSeconds, backend.settings.now());
+  return formPage(backend, asked, { factor, isSent: true, resend });
 }
 
 async function verify(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<string> {
@@ -181,6 +198,8 @@ function formPage(
   state: {
     readonly factor: Factor | undefined;
     readonly isSent?: boolean;
+    readonly isClosed?: boolean;
+    readonly resend?: Resend | undefined;
     readonly isAgain?: boolean;
     readonly error?: AuthError;
   },

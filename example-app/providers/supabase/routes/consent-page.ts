@@ -14,8 +14,8 @@ export function consentPage(provider: string, email: string): Reply {
 <style>${style}</style>
 </head>
 <body>
+<p class="notice"><strong>Local stand-in.</strong> This is not ${name}. Sign-in can be tried offline.</p>
 <main>
-<p class="notice"><strong>This is not ${name}.</strong> It is a local stand-in, so that the sign-in can be tried offline.</p>
 <h1>Continue to the app?</h1>
 <form method="post">
 <label>Email <input name="email" type="email" value="${escapeHtml(email)}"></label>

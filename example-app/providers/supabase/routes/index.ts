@@ -8,7 +8,7 @@ import { createOauth } from './oauth.ts';
 import { challenge, enroll, unenroll, verifyFactor } from './factors.ts';
 import { otp, reauthenticate, recover } from './mail.ts';
 import { oauthServerRoute } from './oauth-server.ts';
-import { resend, signup } from './signup.ts';
+import { createUser, resend, signup } from './signup.ts';
 import { passkeyCallOf } from './passkeys.ts';
 import { token } from './token.ts';
 import { updateUser } from './update-user.ts';
@@ -53,6 +53,8 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
       }
       case 'POST /auth/v1/signup':
         return { endpoint: 'signup', handle: (request) => signup(project, request) };
+      case 'POST /auth/v1/admin/users':
+        return { endpoint: 'admin', handle: (request) => createUser(project, request) };
       case 'POST /auth/v1/resend':
         return { endpoint: 'resend', handle: (request) => resend(project, request) };
       case 'POST /auth/v1/recover':

@@ -1,0 +1,134 @@
+import { jest } from '@jest/globals';
+import { demoUsers, startB2bApp } from '../support/b2b-app.ts';
+import type { B2bApp } from '../support/b2b-app.ts';
+import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
+import type { BackendApp } from '../support/backend-app.ts';
+
+let told: { readonly user: string | null | undefined; readonly path: string | undefined; readonly isOpen: boolean }[];
+let fail: () => unknown;
+const onSignOut = ({
+  session,
+  req,
+  res,
+}: {
+  session: unknown;
+  req: { url?: string };
+  res: { headersSent: boolean };
+}) => {
+  const { user } = (session ?? {}) as { user?: { email?: string | null } };
+  told.push({ user: user?.email ?? null, path: req.url, isOpen: !res.headersSent });
+  return fail();
+};
+let app: BackendApp | B2bApp;
+beforeEach(() => {
+  told = [];
+  fail = () => undefined;
+});
+afterEach(() => app.close());
+
+let warn: jest.SpiedFunction<typeof process.emitWarning>;
+beforeEach(() => {
+  warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+});
+afterEach(() => warn.mockRestore());
+const reported = (): unknown[] =>
+  warn.mock.calls.map(([message]) => message).filter((message) => String(message).includes('onSignOut'));
+
+describe('onSignOut of the backend adapter', () => {
+  const start = async (options = {}): Promise<BackendApp> => {
+    const started = await startBackendApp({ options: { onSignOut, ...options } });
+    app = started;
+    return started;
+  };
+
+  it('gets the session that ends, once, before the response', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const answer = await visitor.post('/auth/logout');
+    expect([answer.status, visitor.cookies.size]).toEqual([303, 0]);
+    expect(told).toEqual([{ user: ada.email, path: expect.any(String), isOpen: true }]);
+  });
+
+  it('gets null without a session, also at the second click', async () => {
+    await start();
+    await app.visitor().post('/auth/logout');
+    const visitor = await app.signedIn();
+    const cookie = visitor.cookieHeader();
+    await visitor.post('/auth/logout');
+    await app.visitor().post('/auth/logout', { headers: { cookie } });
+    expect(told.map(({ user }) => user)).toEqual([null, ada.email, null]);
+  });
+
+  it('gets a session whose token has expired, which then ends all the same', async () => {
+    const { clock, supabase, cookieName } = await start();
+    const visitor = await app.signedIn();
+    clock.advance(61 * 60_000);
+    const answer = await visitor.post('/auth/logout');
+    expect(
+      answer.setCookies.filter((line) => line.startsWith(cookieName)).every((line) => line.includes('Max-Age=0')),
+    ).toBe(true);
+    expect([visitor.cookies.size, told.map(({ user }) => user)]).toEqual([0, [ada.email]]);
+    expect(supabase.calls('logout')).toBe(1);
+  });
+
+  it('does not run for a request of another site, or for the page that asks', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const headers = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
+    expect((await visitor.post('/auth/logout', { headers })).status).toBe(403);
+    expect((await visitor.get('/auth/logout', { headers })).status).toBe(200);
+    expect(told).toEqual([]);
+  });
+
+  it.each([
+    ['throws', () => Promise.reject(new Error('no table'))],
+    [
+      'throws at once',
+      () => {
+        throw new Error('no table');
+      },
+    ],
+    ['never settles', () => new Promise(() => undefined)],
+  ])('signs out where the hook %s, and reports it', async (_, failing) => {
+    fail = failing;
+    const { events } = await start({ timeoutMs: 150 });
+    const visitor = await app.signedIn();
+    const answer = await postForm(visitor, '/auth/logout', { returnTo: '/bye' });
+    expect([answer.status, answer.headers.location, visitor.cookies.size]).toEqual([303, '/bye', 0]);
+    expect(events.at(-1)).toMatchObject({ type: 'hook_failed', hook: 'onSignOut', code: 'internal_error' });
+    expect(reported()).toEqual([expect.stringContaining('backendAuth: onSignOut failed')]);
+  });
+
+  it('signs out during an outage', async () => {
+    const { clock, supabase } = await start({ timeoutMs: 300 });
+    const visitor = await app.signedIn();
+    clock.advance(61 * 60_000);
+    supabase.fail('refresh', 'refuse');
+    const answer = await visitor.post('/auth/logout');
+    expect([answer.status, visitor.cookies.size, told.map(({ user }) => user)]).toEqual([303, 0, [null]]);
+  });
+});
+
+describe('onSignOut of the B2B adapter', () => {
+  it('gets the session that ends, and null without one', async () => {
+    app = await startB2bApp({ options: { onSignOut } });
+    const visitor = await app.signedIn();
+    const answer = await visitor.post('/logout');
+    expect([answer.status, visitor.cookies.size]).toEqual([303, 0]);
+    await app.visitor().post('/logout');
+    await app.visitor().get('/logout');
+    expect(told).toEqual([
+      { user: demoUsers.personal.email, path: expect.any(String), isOpen: true },
+      { user: null, path: expect.any(String), isOpen: true },
+    ]);
+  });
+
+  it('signs out where the hook throws', async () => {
+    fail = () => Promise.reject(new Error('no table'));
+    app = await startB2bApp({ options: { onSignOut } });
+    const visitor = await app.signedIn();
+    const answer = await visitor.post('/logout');
+    expect([answer.status, visitor.cookies.size]).toEqual([303, 0]);
+    expect(reported()).toEqual([expect.stringContaining('b2bAuth: onSignOut failed')]);
+  });
+});

@@ -1,0 +1,28 @@
+import type { Request } from 'express';
+import * as v from 'valibot';
+import { callback } from '../http/options.ts';
+import type { OptionsOf } from '../http/options.ts';
+import type { OnSignOutOf, SignOutOf } from '../http/sign-out-hook.ts';
+import type { BackendSession } from '../types.ts';
+
+export const signUpEntries = {
+  /**
+   * The new user's metadata (`user_metadata` of Supabase, in every access token), at most 4 KB of JSON. `req.body` holds the fields
+   * of the form or JSON. Return only what you need: it is no place for secrets.
+   */
+  data: v.optional(callback<(req: Request) => SignUpData | Promise<SignUpData>>('(req) => object')),
+  /** Returns a message for each field that it refuses, or `null`. Runs before `data`, and before Supabase is asked. */
+  check: v.optional(
+    callback<(req: Request) => FieldMessages | Promise<FieldMessages>>('(req) => { field: message } | null'),
+  ),
+};
+
+type SignUpData = object | null | undefined;
+type FieldMessages = Readonly<Record<string, string | undefined>> | null | undefined;
+
+/** What a sign-up stores beside address and password. */
+export interface SignUpOptions extends OptionsOf<typeof signUpEntries> {}
+
+export interface BackendSignOut extends SignOutOf<BackendSession> {}
+
+export type OnBackendSignOut = OnSignOutOf<BackendSession>;

@@ -1,0 +1,67 @@
+import { html } from '../../core/html.ts';
+import type { Html, Text } from '../../core/html.ts';
+import type { Fields } from '../../http/body.ts';
+import { duration, fillIn } from '../../http/page-text.ts';
+import { openingSeconds } from '../../http/stylesheet.ts';
+import { postForm } from './parts.ts';
+import type { PageRequest, Site } from './parts.ts';
+
+/** When another email or text message can be sent. */
+export interface Resend {
+  /** From now, rounded up. */
+  readonly seconds: number;
+  /** Milliseconds since the epoch. */
+  readonly opensAt: number;
+}
+
+/** @param now milliseconds since the epoch */
+export function resendAfter(seconds: number, now: number): Resend {
+  return { seconds: Math.ceil(seconds), opensAt: now + seconds * 1000 };
+}
+
+/** The longest wait that a form brings back, in seconds: the backend sends one email or text message per minute. */
+const longest = 60;
+
+/** What a form of this page told; a visitor who changes it sees another time, and the server still decides. */
+export function resendOf(fields: Fields, now: number): Resend | undefined {
+  const told = fields.get('resendAt') ?? '';
+  const opensAt = /^\d{1,15}$/.test(told) ? Number(told) : now;
+  const seconds = Math.ceil((opensAt - now) / 1000);
+  return seconds > 0 && seconds <= longest ? { seconds, opensAt } : undefined;
+}
+
+/** The hidden field by which a form brings the time back with a wrong code. */
+export function openingOf(resend: Resend | undefined): { readonly resendAt?: string } {
+  return resend === undefined ? {} : { resendAt: String(resend.opensAt) };
+}
+
+/** Whether the page of this wait has a form, which opens while the page is open. */
+export function hasResendForm(resend: Resend): boolean {
+  return openingOfStyle(resend) !== undefined;
+}
+
+/** The first time of the stylesheet that is not too early. */
+function openingOfStyle(resend: Resend): number | undefined {
+  return openingSeconds.find((seconds) => seconds >= resend.seconds);
+}
+
+interface ResendParts {
+  readonly action: string;
+  readonly hidden: Readonly<Record<string, string | undefined>>;
+  readonly label: Text;
+  readonly resend: Resend | undefined;
+}
+
+/**
+ * A button that sends another one, as soon as one can be sent. Until then the time stands in its place: the stylesheet swaps them after up to
+ * a minute, without a script; after a longer time the visitor comes back.
+ */
+export function resendForm({ text }: Pick<Site, 'text'>, request: PageRequest, parts: ResendParts): Html {
+  const { action, hidden, label, resend } = parts;
+  const form = postForm(action, hidden, html`<button class="quiet">${label}</button>`);
+  if (resend === undefined) return form;
+  const time = duration(resend.seconds, request.definition.brand.lang);
+  const wait = html`<p class="wait">${fillIn(text.codeResendIn, { time })}</p>`;
+  const opening = openingOfStyle(resend);
+  return opening === undefined ? wait : html`<div class="resend in-${opening}">${wait}\n${form}</div>`;
+}

@@ -1,0 +1,53 @@
+import type { Request, Response } from 'express';
+import { withDeadline } from '../core/deadline.ts';
+import { causeOf } from '../errors.ts';
+import type { Session } from '../types.ts';
+import type { AuthRequest } from './auth-request.ts';
+import { asError } from './go-on.ts';
+import type { Reply } from './reply.ts';
+
+/** A sign-out by the adapter's own route. */
+export interface SignOutOf<S extends Session> {
+  /** The session that has just ended; `null` where the browser had none that could be read. */
+  readonly session: S | null;
+  readonly req: Request;
+  readonly res: Response;
+}
+
+/** For side effects at sign-out, such as `req.session.regenerate`. What it throws is reported, and stops no sign-out. */
+export type OnSignOutOf<S extends Session> = (signOut: SignOutOf<S>) => unknown;
+
+/**
+ * Signs out, and then tells `onSignOut`, before the response. The session is looked up first, as nothing can be read of it later. The
+ * hook has `timeoutMs`.
+ *
+ * @param signOut ends the session and writes its cookies; it gets what was looked up, whose tokens may be newer than the cookies'
+ */
+export async function withSignOutHook<S extends Session>(
+  request: AuthRequest,
+  onSignOut: OnSignOutOf<S> | undefined,
+  signOut: (session: S | null) => Promise<Reply>,
+): Promise<Reply> {
+  if (onSignOut === undefined) return signOut(null);
+  const { req, res, definition } = request;
+  // An outage, or what `accept` throws, must not keep anyone signed in.
+  const session = (await request.resolveSession().catch(() => null)) as S | null;
+  const reply = await signOut(session);
+  // Outside Express, `req` and `res` lack Express' additions.
+  const tell = async (): Promise<unknown> => await onSignOut({ session, req: req as Request, res: res as Response });
+  try {
+    await withDeadline(tell, definition.timeoutMs, () => new Error(`no answer within ${definition.timeoutMs} ms`));
+  } catch (error) {
+    report(request, error);
+  }
+  return reply;
+}
+
+function report({ definition: { name, emit } }: AuthRequest, thrown: unknown): void {
+  const { message, stack } = asError(thrown);
+  process.emitWarning(`${name}: onSignOut failed, and the person is signed out: ${message}`, {
+    code: 'EXPRESS_AUTH_ADAPTERS_SIGN_OUT_HOOK',
+    ...(stack === undefined ? {} : { detail: stack }),
+  });
+  emit({ type: 'hook_failed', hook: 'onSignOut', ...causeOf(thrown) });
+}

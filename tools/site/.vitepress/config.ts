@@ -1,0 +1,110 @@
+import { posix } from 'node:path';
+import { defineConfig } from 'vitepress';
+import { documentation } from '../../agent-files.ts';
+
+const repository = 'https://github.com/express-auth-adapters/express-auth-adapters';
+const pictures = 'https://raw.githubusercontent.com/express-auth-adapters/express-auth-adapters/main/docs/screenshots/';
+
+/** The same text as a heading's anchor on GitHub, which the pages' links use. */
+const slugify = (heading: string): string =>
+  heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+
+/** `docs/recipes/README.md` is served as `recipes/index.html`. */
+const sitePath = (path: string): string => path.replace(/^docs\//, '').replace(/(^|\/)README\.md/, '$1index.md');
+
+/**
+ * A link as the page of the site needs it.
+ *
+ * @param page the page's path in the repository
+ */
+function siteLink(target: string, page: string): string {
+  if (/^(?:[a-z]+:|#|\/)/i.test(target)) return target;
+  const [file = '', anchor] = target.split('#');
+  const path = posix.join(posix.dirname(page), file);
+  // What is not documentation is shown in the repository.
+  if (!path.startsWith('docs/')) return `${repository}/blob/main/${path}`;
+  const relative = posix.relative(posix.dirname(sitePath(page)), sitePath(path));
+  return `${relative.startsWith('.') ? '' : './'}${relative}${anchor === undefined ? '' : `#${anchor}`}`;
+}
+
+const byTask = documentation().map(({ heading, pages }) => ({
+  text: heading,
+  items: pages.map(({ path, title }) => ({ text: title, link: `/${sitePath(path).replace(/index\.md$|\.md$/, '')}` })),
+}));
+
+export default defineConfig({
+  title: 'express-auth-adapters',
+  description: 'Sign-in for Express through WorkOS AuthKit or Supabase Auth',
+  lang: 'en-US',
+  base: '/express-auth-adapters/',
+  srcDir: '../../docs',
+  outDir: '../../reports/site',
+  cacheDir: '../../reports/site-cache',
+  // These concern the repository, and are read there.
+  srcExclude: ['contributing.md', 'releasing.md', 'screenshots/**'],
+  rewrites: { 'README.md': 'index.md', 'recipes/README.md': 'recipes/index.md' },
+  sitemap: { hostname: 'https://express-auth-adapters.github.io/express-auth-adapters/' },
+  ignoreDeadLinks: 'localhostLinks',
+  vite: { publicDir: '../reports/site-public' },
+  transformHead: ({ page }) => [
+    ['link', { rel: 'alternate', type: 'text/markdown', href: `/express-auth-adapters/${page}` }],
+  ],
+  themeConfig: {
+    nav: [
+      { text: 'WorkOS', link: '/quickstart-workos' },
+      { text: 'Supabase', link: '/quickstart-supabase' },
+      { text: 'API', link: '/api/', target: '_self' },
+    ],
+    sidebar: [{ text: 'Overview', link: '/' }, ...byTask],
+    outline: [2, 3],
+    search: { provider: 'local' },
+    socialLinks: [{ icon: 'github', link: repository }],
+  },
+  markdown: {
+    anchor: { slugify },
+    // Those of GitHub do not all reach 4.5 : 1.
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    linkify: false,
+    languageAlias: { ejs: 'html' },
+    config(md) {
+      md.core.ruler.push('site-links', (state) => {
+        const page = `docs/${posix.join(posix.dirname(state.env.relativePath), posix.basename(state.env.path))}`;
+        for (const { children } of state.tokens) {
+          for (const token of children ?? []) {
+            const name = token.type === 'image' ? 'src' : token.type === 'link_open' ? 'href' : undefined;
+            const target = name === undefined ? null : token.attrGet(name);
+            if (name === undefined || target === null) continue;
+            token.attrSet(
+              name,
+              target.startsWith(pictures) ? `/screenshots/${target.slice(pictures.length)}` : siteLink(target, page),
+            );
+          }
+        }
+      });
+      // A heading without text says nothing to a screen reader.
+      md.core.ruler.push('empty-headers', ({ tokens }) => {
+        tokens.forEach((token, index) => {
+          const [content, close] = tokens.slice(index + 1);
+          if (token.type !== 'th_open' || content?.content !== '' || close === undefined) return;
+          token.tag = 'td';
+          close.tag = 'td';
+        });
+      });
+      const { code_inline: inlineCode, fence } = md.renderer.rules;
+      // Vue would read `{{ .SiteURL }}` as an expression of its own.
+      md.renderer.rules.code_inline = (tokens, index, ...others) => {
+        tokens[index]?.attrSet('v-pre', '');
+        return inlineCode?.(tokens, index, ...others) ?? '';
+      };
+      md.renderer.rules.fence = (tokens, index, ...others) => {
+        const token = tokens[index];
+        if (token?.info.trim() !== 'mermaid') return fence?.(tokens, index, ...others) ?? '';
+        return `<Diagram source="${md.utils.escapeHtml(token.content)}" />\n`;
+      };
+    },
+  },
+});
