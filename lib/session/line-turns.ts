@@ -201,7 +201,11 @@ function shiftTimes<Stored extends StoredLine>(stored: Stored, byMs: number): St
 function isStoredLine(value: unknown): value is StoredLine {
   return (
     isRecord(value) &&
-    isListOf(value['spent'], { texts: ['token', 'issued', 'newest'], times: ['at', 'newestAt', 'until'], optional: 'closes' }) &&
+    isListOf(value['spent'], {
+      texts: ['token', 'issued', 'newest'],
+      times: ['at', 'newestAt', 'until'],
+      optional: 'closes',
+    }) &&
     isListOf(value['refused'], { texts: ['token', 'reason'], times: ['until'] }) &&
     (value['failure'] === undefined || isRecord(value['failure']))
   );
