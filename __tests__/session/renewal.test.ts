@@ -85,6 +85,16 @@ describe('a renewal', () => {
     expect(new Set(provider.calls).size).toBe(8);
   });
 
+  it('waits for eight days after the new tokens have expired, because until then no request exchanges any', async () => {
+    const { clock, provider, visitNow } = setUp();
+    await visitNow();
+    clock.advance(tokenLifetimeMs - 60_000);
+    await visitNow();
+    clock.advance(8 * 24 * 60 * 60_000);
+    expect((await visitNow()).session?.user.id).toBe('ada');
+    expect(new Set(provider.calls).size).toBe(provider.calls.length);
+  });
+
   it('from before renewSession is renewed once more for the next request, because its claims may be outdated', async () => {
     const { app, clock, provider, visitNow } = setUp();
     expect((await visitNow()).session?.accessToken).toBe('access for refresh-2');

@@ -72,7 +72,7 @@ keep(now)
 return false`;
 
 /** A sealed answer outlives its line, so that it can be opened as long as Redis has it. */
-const sealMs = openMs + 60 * 60_000;
+const sealMs = 2 * openMs;
 
 /** The line of a session: its turns and its newest tokens. Each step is one script, so that it is atomic. */
 export function createRedisLines({

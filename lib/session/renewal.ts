@@ -12,6 +12,7 @@ import type { RefreshStart, RevocationCheck } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
 import { verdictReason, verifyStored } from './source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant, StoredSession } from './source.ts';
+import { openMs } from './token-line.ts';
 import { placeOf } from './token-lines.ts';
 import type { Exchanged, Place, TokenAnswer } from './token-lines.ts';
 
@@ -231,7 +232,13 @@ function createRefresh<Content>({
     const next = source.toStored(content);
     const place = placeOf(source.adapter, next);
     await revocations.acceptRenewed(revocations.keysOf(next, place.token), start, revocationMs(next.tokenLifetimeMs));
-    return { kind: 'renewed', text: source.serialize(content), place };
+    // A browser that holds an earlier token may ask for as long as the new ones are valid, and exchange none.
+    return {
+      kind: 'renewed',
+      text: source.serialize(content),
+      place,
+      lifeMs: revocationMs(next.tokenLifetimeMs) + openMs,
+    };
   }
 
   async function ask(

@@ -4,7 +4,7 @@
  *
  * ```
  *   newest ──exchange──▶ open ──its browser got a newer one──▶ closing ──25 seconds──▶ closed, and unknown
- *     │                    └────eight days after its browser last caused an exchange───────▲
+ *     │                    └────eight days after the tokens of its last exchange expire───────▲
  *     └────the provider refuses it──▶ refused, for ten minutes
  * ```
  */
