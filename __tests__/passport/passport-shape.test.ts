@@ -123,6 +123,7 @@ describe('passportShape', () => {
   });
 
   it.each([
+    [undefined, 'load'],
     [{}, 'load'],
     [{ load: 'user' }, 'load'],
     [{ load: adaOnly, adapter: 'workos' }, 'adapter'],

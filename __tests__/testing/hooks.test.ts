@@ -97,6 +97,7 @@ describe.each(['b2b', 'backend'] as const)('kit.signIn of %s', (adapter) => {
       /\/nowhere answered 404.*`path`/,
     );
     await expect(kit.signIn(agent, { ...ada, expired: true }, { hooks: true })).rejects.toThrow('`expired`');
+    await expect(kit.signIn(agent, ada, { loginPath: '/login' } as object)).rejects.toThrow('no option loginPath');
     await agent.get('/me').set('Accept', 'application/json').expect(401);
   });
 

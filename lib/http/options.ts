@@ -219,8 +219,8 @@ export const sharedEntries = {
   /** Further origins of your own that may post to the auth routes. Default: none. */
   trustedOrigins: v.optional(v.array(origin, 'must be a list of origins'), []),
   /**
-   * Moves all own routes at once: with `/v1/auth`, `/auth/login` and `/login` become `/v1/auth/login`. An option for a single path
-   * beats it. Default: none.
+   * Moves all own routes at once: with `/v1/auth`, `/auth/login` and `/login` become `/v1/auth/login`. It takes the place of `/auth`.
+   * An option for a single path beats it. Default: none.
    */
   pathPrefix: v.optional(pathPrefix),
   /** Where the built-in pages' stylesheet is served. Default `/auth/pages.css`. */

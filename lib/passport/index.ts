@@ -1,4 +1,5 @@
 /** `express-auth-adapters/passport`: the members that Passport gives a request, for code that still reads them. */
+import { asError, goOn } from '../http/go-on.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import { getSession } from '../http/get-session.ts';
@@ -47,24 +48,28 @@ export function passportShape<User, Name extends AdapterName = AdapterName>(
   }
 
   return (req, res, next) => {
-    userOf(req).then((user) => {
-      Object.assign(req, { user, ...questions(user), ...instead });
-      const carrier: ServerResponse & { locals?: object } = res;
-      carrier.locals = Object.assign(carrier.locals ?? {}, { user });
-      next();
-    }, next);
+    userOf(req).then(
+      (user) => {
+        Object.assign(req, { user, ...questions(user), ...instead });
+        const carrier: ServerResponse & { locals?: object } = res;
+        carrier.locals = Object.assign(carrier.locals ?? {}, { user });
+        goOn(next);
+      },
+      (error: unknown) => goOn(next, asError(error)),
+    );
   };
 }
 
-function readOptions<Options extends object>(options: Options): Options {
-  const { adapter, load }: { readonly adapter?: unknown; readonly load?: unknown } = options;
+/** @param options a caller without types may leave them out */
+function readOptions<Options extends object>(options: Options | undefined): Options {
+  const { adapter, load }: { readonly adapter?: unknown; readonly load?: unknown } = options ?? {};
   const problems = [
     ...(typeof load === 'function' ? [] : ['load must be a function that returns the user of a session, or null']),
     ...(adapter === undefined || adapter === 'b2b' || adapter === 'backend'
       ? []
       : ["adapter must be 'b2b' or 'backend'"]),
   ];
-  if (problems.length > 0) throw new ConfigurationError('passportShape', problems);
+  if (options === undefined || problems.length > 0) throw new ConfigurationError('passportShape', problems);
   return options;
 }
 

@@ -59,7 +59,7 @@ export interface SignIns<TestSession> {
    * agent. With `{ hooks: true }` the agent signs in through the application's routes instead, and `accept` and `onSignIn` run.
    *
    * @throws {Error} with `hooks`, where the application refuses the sign-in: status and code are in the message
-   * @throws {TypeError} with `hooks`, for an agent that is none of supertest, a `path` that starts no sign-in, or an `expired` session
+   * @throws {TypeError} with `hooks`, for an unknown option, an agent that is none of supertest, a `path` that starts no sign-in, or an `expired` session
    * @example const agent = await kit.signIn(request.agent(app), { user: { email: 'ada@example.com' } });
    * @example const agent = await kit.signIn(request.agent(app), { user: { email: 'ada@example.com' } }, { hooks: true });
    */
@@ -101,8 +101,10 @@ export function createSignIns<TestSession extends { readonly expired?: boolean }
   enter,
 }: Issuers<TestSession>): SignIns<TestSession> {
   return {
-    async signIn(agent, session, { hooks = false, path } = {}) {
+    async signIn(agent, session, { hooks = false, path, ...others } = {}) {
       refuseInProduction();
+      const [unknown] = Object.keys(others);
+      if (unknown !== undefined) throw new TypeError(`kit.signIn has no option ${unknown}, only hooks and path`);
       if (!hooks) {
         putCookies(agent, await cookieOf(session));
         return agent;
