@@ -19,7 +19,7 @@ it('llms.txt, AGENTS.md and the skill say what docs/ and their templates say', (
 });
 
 it('llms.txt lists each packed page once, with its title and what it is for', () => {
-  const unpacked = ['docs/README.md', 'docs/contributing.md', 'docs/releasing.md'];
+  const unpacked = ['docs/README.md', 'docs/comparison.md', 'docs/contributing.md', 'docs/releasing.md'];
   const pages = globSync('docs/**/*.md').filter((path) => !unpacked.includes(path));
   const lines = [...readFileSync('llms.txt', 'utf8').matchAll(/^- \[([^\]]+)\]\(([^)]+)\): (.+)$/gm)];
   expect(lines.map(([, , path]) => path).sort()).toEqual(pages.sort());

@@ -77,6 +77,10 @@ function filesIn(tarball: Buffer): string[] {
 
 const languages = globSync('lib/texts/*.ts').map((path) => path.slice('lib/'.length, -'.ts'.length));
 
+const declarations = new Set(
+  globSync('lib/**/*.ts').map((path) => path.replace(/^lib\//, 'dist/').replace(/\.ts$/, '.d.ts')),
+);
+
 /** Every file of the package; what the entries share has names that are hashes. */
 const contents: readonly string[] = [
   'AGENTS.md',
@@ -87,8 +91,9 @@ const contents: readonly string[] = [
   'llms.txt',
   'package.json',
   'skills/express-auth-adapters/SKILL.md',
-  ...globSync('docs/**/*.md').filter((path) => !/^docs\/(?:contributing|releasing)\.md$/.test(path)),
-  ...globSync('lib/**/*.ts').map((path) => path.replace(/^lib\//, 'dist/').replace(/\.ts$/, '.d.ts')),
+  ...globSync('docs/**/*.md').filter((path) => !/^docs\/(?:comparison|contributing|releasing)\.md$/.test(path)),
+  // Those that no entry reaches are left out.
+  ...globSync('dist/**/*.d.ts').filter((path) => declarations.has(path)),
   ...['index', 'cli', 'providers', 'doctor/cli'].map((name) => `dist/${name}.js`),
   ...['b2b', 'backend', 'client', 'http', 'passport', 'redis', 'testing'].map((name) => `dist/${name}/index.js`),
   ...languages.map((name) => `dist/${name}.js`),
