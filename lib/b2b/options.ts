@@ -23,7 +23,7 @@ import { pagesEntries } from '../http/page-options.ts';
 import type { PagesOptions } from '../http/page-options.ts';
 import { sharedText } from '../http/page-text.ts';
 import type { OnError } from '../http/adapter.ts';
-import type { OnSignOutOf, SignOutOf } from '../http/sign-out-hook.ts';
+import type { SignOutOf } from '../http/sign-out-hook.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
 import type { B2bSession, OnEvent } from '../types.ts';
 
@@ -65,7 +65,7 @@ export type OnB2bSignIn = (signIn: B2bSignIn) => SignInHookResult | Promise<Sign
 
 export interface B2bSignOut extends SignOutOf<B2bSession> {}
 
-export type OnB2bSignOut = OnSignOutOf<B2bSession>;
+export type OnB2bSignOut = (signOut: B2bSignOut) => unknown;
 
 /** The environment variables of each option, in order of precedence. */
 export const b2bVariables = {

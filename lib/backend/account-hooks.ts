@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import * as v from 'valibot';
 import { callback } from '../http/options.ts';
 import type { OptionsOf } from '../http/options.ts';
-import type { OnSignOutOf, SignOutOf } from '../http/sign-out-hook.ts';
+import type { SignOutOf } from '../http/sign-out-hook.ts';
 import type { BackendSession } from '../types.ts';
 
 export const signUpEntries = {
@@ -17,12 +17,14 @@ export const signUpEntries = {
   ),
 };
 
-type SignUpData = object | null | undefined;
-type FieldMessages = Readonly<Record<string, string | undefined>> | null | undefined;
+/** What `signUp.data` returns: the user's metadata, or nothing. */
+export type SignUpData = object | null | undefined;
+/** What `signUp.check` returns: a message for each refused field, or nothing. */
+export type FieldMessages = Readonly<Record<string, string | undefined>> | null | undefined;
 
 /** What a sign-up stores beside address and password. */
 export interface SignUpOptions extends OptionsOf<typeof signUpEntries> {}
 
 export interface BackendSignOut extends SignOutOf<BackendSession> {}
 
-export type OnBackendSignOut = OnSignOutOf<BackendSession>;
+export type OnBackendSignOut = (signOut: BackendSignOut) => unknown;

@@ -224,5 +224,5 @@ export type {
   ThrottleRedisClient,
 } from './option-schema.ts';
 export type { PagesTextKey, Translation } from './pages/text.ts';
-export type { BackendSignOut, OnBackendSignOut } from './account-hooks.ts';
+export type { BackendSignOut, FieldMessages, OnBackendSignOut, SignUpData } from './account-hooks.ts';
 export * from '../http/index.ts';
