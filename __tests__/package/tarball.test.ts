@@ -323,7 +323,8 @@ describe('the packed tarball', () => {
       'skills',
     ]);
     const paths = files.map(({ path }: { path: string }) => path);
-    const internal = /stand-in|example-app|\.test\.|docs\/(?:comparison|contributing|releasing)|\.map$|\.png$|\.ts$(?<!\.d\.ts)/;
+    const internal =
+      /stand-in|example-app|\.test\.|docs\/(?:comparison|contributing|releasing)|\.map$|\.png$|\.ts$(?<!\.d\.ts)/;
     expect(paths.filter((path: string) => internal.test(path))).toEqual([]);
     expect(size).toBeLessThan(600_000);
   });
