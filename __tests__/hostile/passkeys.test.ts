@@ -137,7 +137,8 @@ describe('a hostile body', () => {
     expect(app.supabase.calls('passkey-verify')).toBe(0);
   });
 
-  it('with a credential of many levels that the application has parsed is an error, too', async () => {
+  // What a deep object is as JSON depends on the version of Node: a text, or an exhausted stack.
+  it.each([40, 100_000])('with a credential that the application has parsed is an error, too: %d', async (depth) => {
     let levels = 0;
     await start({
       before: (host) =>
@@ -151,7 +152,7 @@ describe('a hostile body', () => {
         }),
     });
     const visitor = app.visitor();
-    levels = 100_000;
+    levels = depth;
     expect(errorOf(await visitor.postJson('/auth/passkey', {}))).toEqual([400, 'invalid_request']);
   });
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
 import { withDeadline } from '../core/deadline.ts';
+import { isTooDeep } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 
 /** The text fields of a form or a JSON object, and `credential`, whatever it is, as JSON text; other values are dropped. */
@@ -122,12 +123,8 @@ function fieldsOf(body: unknown): Fields {
 /** What a passkey's JSON is in a script's body, a form's hidden field has as text. It is never read as no answer, whatever it is. */
 function credentialText(value: unknown): unknown {
   if (typeof value === 'string') return value;
-  try {
-    return JSON.stringify(value);
-  } catch (cause) {
-    // 16 KB have room for more levels than the stack has.
-    throw new AuthError('invalid_request', { cause });
-  }
+  if (isTooDeep(value)) throw new AuthError('invalid_request');
+  return JSON.stringify(value);
 }
 
 function sizeOf(fields: Fields): number {
