@@ -38,7 +38,7 @@ describe('the consent page', () => {
     expect(text).toContain('<strong dir="ltr">cursor.example</strong>');
     expect(text).toContain('Not verified');
     for (const words of [
-      'Use Northwind as you',
+      'Use <bdi>Northwind</bdi> as you',
       'Know who you are',
       'profile',
       'email address',

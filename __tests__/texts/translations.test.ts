@@ -83,6 +83,15 @@ describe.each(languages)('%s', (language) => {
   });
 });
 
+it('the name of an application has its own text direction in Arabic sentences', () => {
+  const title = 'Acme, Inc.';
+  const around = Object.values(everyPageState({ title, lang: 'ar', text: ar })).flatMap(({ body }) => {
+    const [, shown = ''] = body?.kind === 'page' ? render(body.markup).split('<body>') : [];
+    return [...shown.matchAll(/(<[^<>]*>)?([^<>]*)Acme, Inc\./g)].map(([, tag, before]) => `${tag}${before}`);
+  });
+  expect(new Set(around)).toEqual(new Set(['<bdi>', '<strong dir="auto">']));
+});
+
 it('a name that is no text is refused, also beside a translation', () => {
   const pages = { text: { ...de, singInButton: 'Los' } };
   expect(() => b2bAuth({ ...b2b, pages })).toThrow(/text\.singInButton is not an option; did you mean signInButton\?/);

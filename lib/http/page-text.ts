@@ -106,6 +106,11 @@ export function emphasis(value: string): Html {
   return html`<strong dir="auto">${value}</strong>`;
 }
 
+/** A name within a heading or a list: with its own text direction, and otherwise like the words around it. */
+export function isolated(name: string): Html {
+  return html`<bdi>${name}</bdi>`;
+}
+
 /** The name by which users recognize their account. */
 export function accountName({ user }: Session): string | undefined {
   return user.email ?? ('phone' in user ? user.phone : undefined);

@@ -3,7 +3,7 @@ import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { readRedirectAddress } from '../../core/redirect-address.ts';
 import { withQuery } from '../../core/url.ts';
 import type { AuthError } from '../../errors.ts';
-import { emphasis, fillIn } from '../../http/page-text.ts';
+import { emphasis, fillIn, isolated } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { ConnectedApp, OAuthClientInfo } from '../../types.ts';
 import type { Authorization } from '../oauth-server.ts';
@@ -76,7 +76,7 @@ function abilities(
   scopes: readonly string[],
 ): readonly HtmlValue[] {
   const { title } = request.definition.brand;
-  const act = title === undefined ? text.consentAct : fillIn(text.consentActIn, { title });
+  const act = title === undefined ? text.consentAct : fillIn(text.consentActIn, { title }, isolated);
   return [act, ...scopes.map((scope) => scopeWords(text, scope))];
 }
 
@@ -96,7 +96,7 @@ function scopeWords(text: Site['text'], scope: string): HtmlValue {
 
 /** The name that the app gave itself, with its own text direction. */
 function withApp({ text }: Pick<Site, 'text'>, words: Text, client: OAuthClientInfo): Text {
-  return fillIn(words, { app: appName(text, client).plain }, (name) => html`<bdi>${name}</bdi>`);
+  return fillIn(words, { app: appName(text, client).plain }, isolated);
 }
 
 function appName(text: Site['text'], { name }: OAuthClientInfo): Text {

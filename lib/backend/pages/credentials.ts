@@ -1,7 +1,7 @@
 import { html, safeHref } from '../../core/html.ts';
 import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { otherAccountUrl } from '../../http/page.ts';
-import { emphasis, fillIn } from '../../http/page-text.ts';
+import { emphasis, fillIn, isolated } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../form-fields.ts';
 import { mailedBefore } from '../throttle.ts';
@@ -104,7 +104,7 @@ ${signUp && signInMethods.includes('password') && html`<p class="actions">${text
 function signInHeading({ text }: Site, { definition: { brand } }: PageRequest): Text {
   const isOurs = (key: PagesTextKey): boolean => text[key].plain === englishText[key];
   if (brand.title === undefined || (isOurs('signInToHeading') && !isOurs('signInHeading'))) return text.signInHeading;
-  return fillIn(text.signInToHeading, { title: brand.title });
+  return fillIn(text.signInToHeading, { title: brand.title }, isolated);
 }
 
 /** Shows the signed-in account, with links to continue or to sign in with another account. */

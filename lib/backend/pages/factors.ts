@@ -2,7 +2,7 @@ import { html, safeHref, textOf } from '../../core/html.ts';
 import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { withQuery } from '../../core/url.ts';
 import { chevron } from '../../http/emblems.ts';
-import { emphasis, fillIn } from '../../http/page-text.ts';
+import { emphasis, fillIn, isolated } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import { hasKeys, keyType } from '../factors.ts';
 import type { Factor } from '../factors.ts';
@@ -240,7 +240,7 @@ export function removePage(
       values: { returnTo: state.returnTo, remove: factor.id, sure: 'yes', name: factorName(site, factor).plain },
       links: { cancel: withReturnTo(action, state) },
     },
-    heading: fillIn(text.removeHeading, { factor: factorName(site, factor).plain }, (name) => html`<bdi>${name}</bdi>`),
+    heading: fillIn(text.removeHeading, { factor: factorName(site, factor).plain }, isolated),
     lead: isLast ? text.removeLastText : text.removeText,
     hasForm: true,
     content: html`${postForm(action, hidden, html`<button>${text.removeButton}</button>`)}

@@ -2,7 +2,7 @@ import { html, safeHref, textOf } from '../../core/html.ts';
 import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { withQuery } from '../../core/url.ts';
 import type { PageScript } from '../../http/page.ts';
-import { fillIn } from '../../http/page-text.ts';
+import { fillIn, isolated } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import { scriptQuery } from '../passkey-script-route.ts';
 import type { Passkey } from '../passkeys.ts';
@@ -180,9 +180,6 @@ export function removePasskeyPage(
 <p class="actions"><a href="${safeHref(withReturnTo(action, state))}">${text.cancelLink}</a></p>`,
   });
 }
-
-/** A name has its own text direction. */
-const isolated = (name: string): Html => html`<bdi>${name}</bdi>`;
 
 /** Whether a name has a character that is seen: marks of the text direction and the like are none. */
 export function isVisible(name: string): boolean {
