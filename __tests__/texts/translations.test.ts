@@ -31,6 +31,13 @@ const valuesIn = (text: string): string[] => (text.match(/\{\w+\}/g) ?? []).sort
 const sameWords =
   /^(?:Code|Email|Error|Menu|Name|Passkeys?|Password|Privacy|Single [Ss]ign-[Oo]n|Standard|application\/json.*)$/;
 
+/** Marks of Latin script for which a language has its own; a dot may stand within an address. */
+const foreignMarks: Readonly<Record<string, RegExp>> = {
+  ar: /[,;?]/,
+  ja: /[,;:?!()]|\.(?!\w)/,
+  zh: /[,;:?!()]|\.(?!\w)/,
+};
+
 it('every translation of lib/texts is tested here', () => {
   expect(
     globSync('lib/texts/*.ts')
@@ -62,6 +69,11 @@ describe.each(languages)('%s', (language) => {
 
   it('has typographic quotes, and no space at either end', () => {
     const wrong = keys.filter((key) => /['"`]|^\s|\s$|\s{2}|\.\.\./.test(translation[key]));
+    expect(wrong).toEqual([]);
+  });
+
+  it('has the punctuation of the language', () => {
+    const wrong = keys.filter((key) => foreignMarks[language]?.test(translation[key]) === true);
     expect(wrong).toEqual([]);
   });
 
