@@ -424,7 +424,7 @@ describe('the route', () => {
     [
       'a deep credential',
       { challengeId: 'x', credential: JSON.parse('{"a":'.repeat(500) + '1' + '}'.repeat(500)) },
-      422,
+      400,
     ],
   ])('answers %s with an error, and no 500', async (_, body, status) => {
     const visitor = await start();
