@@ -27,13 +27,17 @@ const backend = { url: 'https://project.supabase.co', anonKey: 'sb_publishable_a
 
 const valuesIn = (text: string): string[] => (text.match(/\{\w+\}/g) ?? []).sort();
 
+/** Of two digits or more: Japanese writes 6 where English writes "six". */
+const numbersIn = (text: string): string[] => text.match(/\d{2,}/g) ?? [];
+
 /** Words that a language has in common with English. */
 const sameWords =
   /^(?:Code|Email|Error|Menu|Name|Passkeys?|Password|Privacy|Single [Ss]ign-[Oo]n|Standard|application\/json.*)$/;
 
-/** Marks of Latin script for which a language has its own; a dot may stand within an address. */
+/** Marks for which a language has its own, or that French sets apart by no-break spaces. A dot may stand within an address. */
 const foreignMarks: Readonly<Record<string, RegExp>> = {
   ar: /[,;?]/,
+  fr: /«(?!\u202f)|(?<!\u202f)[»?!;]|(?<!\u00a0):/,
   ja: /[,;:?!()]|\.(?!\w)/,
   zh: /[,;:?!()]|\.(?!\w)/,
 };
@@ -59,6 +63,11 @@ describe.each(languages)('%s', (language) => {
 
   it('fills in the same values', () => {
     const wrong = keys.filter((key) => valuesIn(translation[key]).join() !== valuesIn(englishText[key]).join());
+    expect(wrong).toEqual([]);
+  });
+
+  it('names the same numbers, such as limits', () => {
+    const wrong = keys.filter((key) => numbersIn(translation[key]).join() !== numbersIn(englishText[key]).join());
     expect(wrong).toEqual([]);
   });
 
