@@ -1,4 +1,5 @@
 import { parse } from 'node:querystring';
+import type { RenderPage } from '../../lib/backend/index.ts';
 import { postForm } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { ada, arrive, arriving, callback, consentUrl, sentTo, startConsentApp } from '../support/consent.ts';
@@ -96,6 +97,14 @@ describe('the consent page', () => {
     ];
     expect(steps.map(({ status }) => status)).toEqual([302, 200, 200, 200, 303, 400]);
     expect(steps.map(({ headers }) => headers['cross-origin-opener-policy'])).toEqual(steps.map(() => 'unsafe-none'));
+    await app.close();
+    const render: RenderPage = (_req, res) => {
+      res.end('own');
+      return true;
+    };
+    await start({ options: { oauthConsent: true, pages: { render } } });
+    const own = await app.visitor().get('/auth/login');
+    expect([own.text, own.headers['cross-origin-opener-policy']]).toEqual(['own', 'unsafe-none']);
     await app.close();
     await start({ options: { oauthConsent: false } });
     const page = await app.visitor().get('/auth/login');

@@ -85,10 +85,9 @@ export function sendReply({ req, res, definition }: Answered, reply: Reply): voi
 }
 
 /** For a page that the application writes: its own script, style and images need a policy of its own. */
-export function openHead(answered: Answered, reply: Reply, rules?: ReplyRules): void {
-  const { res } = answered;
+export function openHead({ req, res, definition }: Answered, reply: Reply): void {
   const policy = res.getHeader('content-security-policy');
-  setHead(answered, reply, rules);
+  setHead({ req, res }, reply, definition);
   if (policy === undefined) res.removeHeader('content-security-policy');
   else res.setHeader('Content-Security-Policy', policy);
   // Of all pages: with `no-referrer` some browsers send `Origin: null` with its form. Other sites see nothing either way.
