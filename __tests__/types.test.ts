@@ -42,6 +42,20 @@ export function incomplete(others: Omit<Translation, 'signInButton'>): Translati
 }
 export const overridden: Translation = { ...translated, signInButton: 'Los geht’s' };
 
+/** Texts of one language, or of several by their tags; never called, like the next one. */
+export function texts(): unknown {
+  const byTag: Readonly<Record<string, Partial<Translation>>> = { de };
+  b2bAuth({ pages: { text: byTag } });
+  b2bAuth({ pages: { text: { de, 'pt-BR': { signOutButton: 'Sair' }, fr: undefined } } });
+  backendAuth({ pages: { text: { de, en: {} } } });
+  // @ts-expect-error a misspelled text of the second language
+  backendAuth({ pages: { text: { de, fr: { signInButon: 'Connexion' } } } });
+  // @ts-expect-error a misspelled text
+  backendAuth({ pages: { text: { signInButton: 'Anmelden', signUpButon: 'Konto anlegen' } } });
+  // @ts-expect-error not a text
+  return backendAuth({ pages: { text: { de: { signInButton: 1 } } } });
+}
+
 /** Never called: these lines only have to compile, and the marked ones have to fail. */
 export function compiled(app: express.Express): unknown {
   app.use(

@@ -11,8 +11,8 @@ import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
 import { render } from '../../lib/core/html.ts';
 import { errorTable } from '../../lib/error-table.ts';
 import { AuthError } from '../../lib/errors.ts';
-import { createBrand } from '../../lib/http/page-options.ts';
-import { createTexts } from '../../lib/http/page-text.ts';
+import { createBrands } from '../../lib/http/page-options.ts';
+import { createTexts, sharedText } from '../../lib/http/page-text.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 import { signOutPage } from '../../lib/http/page.ts';
 import { emailProblem, everyPageState, failure, requestOf, siteOf } from '../support/built-in-pages.ts';
@@ -131,16 +131,14 @@ describe('a hostile value', () => {
       publicUrl: (path) => `https://northwind.example${path}`,
       signInUrl: () => hostile,
       stylesheetUrl: `/${hostile}`,
-      definition: {
-        brand: {
-          ...createBrand({}),
-          title: hostile,
-          lang: 'en',
-          logo: `/${hostile}`,
-          logoDark: hostile,
-          links: { terms: hostile, privacy: `/${hostile}`, help: hostile },
-          text: words,
-        },
+      brand: {
+        ...createBrands(sharedText, {}).of({ headers: {} }),
+        title: hostile,
+        lang: 'en',
+        logo: `/${hostile}`,
+        logoDark: hostile,
+        links: { terms: hostile, privacy: `/${hostile}`, help: hostile },
+        text: words,
       },
     };
     const form = { returnTo: `/${hostile}`, email: hostile };

@@ -538,6 +538,16 @@ describe('a reader who follows the examples', () => {
     expect((await visitor.get(done.location)).text).toBe('Your account');
   });
 
+  it('docs/pages.md: reads the sign-in page in German, Arabic or English', async () => {
+    const visitor = createVisitor(originOf(exampleWith('docs/pages.md', '{ de, ar, en: {} }')));
+    const pageIn = async (language: string): Promise<string> =>
+      (await visitor.get('/auth/login', { headers: { 'accept-language': language } })).text;
+    expect(await pageIn('de-AT,de;q=0.9,en;q=0.8')).toContain('<html lang="de" dir="ltr">');
+    expect(await pageIn('ar-EG')).toContain('<html lang="ar" dir="rtl">');
+    expect(await pageIn('en')).toContain('<title>Sign in to Nordwind</title>');
+    expect(await pageIn('fr')).toContain('<html lang="de" dir="ltr">');
+  });
+
   it('docs/recipes/google-one-tap.md: signs in with the id token of the own nonce, once', async () => {
     const origin = originOf(exampleWith('docs/recipes/google-one-tap.md', 'createNonce'));
     const visitor = createVisitor(origin);

@@ -1,7 +1,8 @@
-import { createBrand } from '../../lib/http/page-options.ts';
 import { inspect } from 'node:util';
 import type { CookieWrite } from '../../lib/core/cookies.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
+import { createBrands } from '../../lib/http/page-options.ts';
+import { sharedText } from '../../lib/http/page-text.ts';
 import { firstAuthRequest, passAdapter } from '../../lib/http/passed-adapters.ts';
 import type { AuthRequest } from '../../lib/http/auth-request.ts';
 import { redirectOrJson } from '../../lib/http/reply.ts';
@@ -53,7 +54,7 @@ function createDefinition(change: Change = {}): Adapter {
     appBaseUrl: undefined,
     trustedOrigins: [],
     onError: undefined,
-    brand: createBrand({}),
+    brands: createBrands(sharedText, {}),
     emit: () => undefined,
     explain: () => undefined,
     ...change,

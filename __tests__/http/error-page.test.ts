@@ -4,8 +4,9 @@ import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
 import type { ErrorPageParts } from '../../lib/http/error-page.ts';
-import { createBrand } from '../../lib/http/page-options.ts';
+import { createBrands } from '../../lib/http/page-options.ts';
 import type { PagesOptions } from '../../lib/http/page-options.ts';
+import { sharedText } from '../../lib/http/page-text.ts';
 
 function pageFor(
   code: AuthErrorCode,
@@ -20,7 +21,7 @@ function pageFor(
     home: '/',
     now: Date.UTC(2026, 0, 31, 9, 5, 59),
     stylesheet: '/auth/pages.css',
-    brand: createBrand(pages),
+    brand: createBrands(sharedText, pages).of({ headers: {} }),
     ...parts,
   });
   if (reply.body?.kind !== 'page') throw new Error('no page');

@@ -35,7 +35,7 @@ describe('a reply', () => {
 
   it('with a page has its policy and the other headers of a page', async () => {
     const { headers, body } = await send(
-      page(200, html`<p>Hello</p>`, "default-src 'none'", pageView('Hello', { kind: 'error' })),
+      page(200, html`<p>Hello</p>`, "default-src 'none'", pageView('Hello', 'en', { kind: 'error' })),
       get,
     );
     expect(body).toBe('<p>Hello</p>');

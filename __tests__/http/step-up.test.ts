@@ -2,7 +2,8 @@ import { jest } from '@jest/globals';
 import { createSeal } from '../../lib/b2b/seal.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
-import { createBrand } from '../../lib/http/page-options.ts';
+import { createBrands } from '../../lib/http/page-options.ts';
+import { sharedText } from '../../lib/http/page-text.ts';
 import { createAuthRouter } from '../../lib/http/router.ts';
 import { requireSession } from '../../lib/index.ts';
 import type { BackendSession, RequireSessionOptions } from '../../lib/index.ts';
@@ -364,7 +365,7 @@ describe('a second factor', () => {
     now: clock.now,
     timeoutMs: 1_000,
     onError: undefined,
-    brand: createBrand({}),
+    brands: createBrands(sharedText, {}),
     emit: () => undefined,
     explain: () => undefined,
   };

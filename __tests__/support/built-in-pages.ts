@@ -37,9 +37,9 @@ import type { Passkey } from '../../lib/backend/passkeys.ts';
 import { mailedBefore, tooManyCodes } from '../../lib/backend/throttle.ts';
 import { errorPage } from '../../lib/http/error-page.ts';
 import type { ErrorPageParts } from '../../lib/http/error-page.ts';
-import { createBrand } from '../../lib/http/page-options.ts';
+import { createBrands } from '../../lib/http/page-options.ts';
 import type { PagesOptions } from '../../lib/http/page-options.ts';
-import { createTexts } from '../../lib/http/page-text.ts';
+import { sharedText } from '../../lib/http/page-text.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 import { signingOutPage, signOutPage } from '../../lib/http/page.ts';
 
@@ -67,7 +67,7 @@ export function siteOf(options: BackendAuthOptions = {}): Site {
   const settings = readBackendOptions({ ...required, ...options }, {});
   return {
     settings,
-    text: createTexts(englishText, settings.pages.text, settings.pages.lang),
+    text: createBrands(englishText, settings.pages).of({ headers: {} }).text,
     passwordRule: createPasswordRule(settings.passwordMinLength),
   };
 }
@@ -81,7 +81,7 @@ export function requestOf(pages: PagesOptions = { title: 'Northwind', logo: '/lo
     publicUrl: (path) => `https://northwind.example${path}`,
     signInUrl,
     stylesheetUrl: '/auth/pages.css',
-    definition: { brand: createBrand(pages) },
+    brand: createBrands(sharedText, pages).of({ headers: {} }),
   };
 }
 
@@ -368,7 +368,7 @@ function consentPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
 
 function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Readonly<Record<string, Reply>> {
   const site = siteOf({ pages });
-  const { brand } = request.definition;
+  const { brand } = request;
   const error = (code: AuthErrorCode, more: Partial<ErrorPageParts> = {}): Reply =>
     errorPage({
       error: failure(code),

@@ -18,7 +18,7 @@ export const longListFrom = 12;
 
 /** A list of organizations by name, with their initials. */
 export function chooserPage(
-  { stylesheetUrl: stylesheet, home, definition: { brand } }: PageRequest & Pick<AuthRequest, 'home'>,
+  { stylesheetUrl: stylesheet, home, brand }: PageRequest & Pick<AuthRequest, 'home'>,
   choices: readonly Choice[],
   otherUrl: string,
 ): Reply {
@@ -40,7 +40,7 @@ export function chooserPage(
   });
 }
 
-function longList(choices: readonly Choice[], lang: string, text: PageRequest['definition']['brand']['text']): Html {
+function longList(choices: readonly Choice[], lang: string, text: PageRequest['brand']['text']): Html {
   const groups = [...byLetter(choices, lang)];
   const last = choices.find(({ isLast }) => isLast === true);
   // Two letters or fewer are no shortcut.

@@ -7,7 +7,8 @@ import type { AuthRoute } from '../http/router.ts';
 import type { FreshSignIn } from '../http/adapter.ts';
 import { json } from '../http/reply.ts';
 import { cookieAttributes } from '../http/options.ts';
-import { createBrand } from '../http/page-options.ts';
+import { createBrands } from '../http/page-options.ts';
+import { sharedText } from '../http/page-text.ts';
 import { registerStore } from '../http/store-session.ts';
 import type { B2bSession, B2bSessionBody, Session } from '../types.ts';
 import type { Emit } from '../session/events.ts';
@@ -58,7 +59,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       now: settings.now,
       timeoutMs: settings.timeoutMs,
       onError: settings.onError,
-      brand: createBrand(settings.pages),
+      brands: createBrands(sharedText, settings.pages),
       renderPage: settings.pages.render,
       emit,
       explain,

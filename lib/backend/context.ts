@@ -1,10 +1,11 @@
+import type { Brands } from '../http/page.ts';
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { SessionWriter } from '../session/source.ts';
 import type { SubmitOnce } from './double-submit.ts';
 import type { PasswordRule } from './new-password.ts';
 import type { BackendOptions } from './options.ts';
-import type { PagesText } from './pages/text.ts';
+import type { PagesTextKey } from './pages/text.ts';
 import type { HeldProviderTokens } from './provider-tokens.ts';
 import type { StoredContent } from './session-cookie.ts';
 import type { BackendSource } from './session-source.ts';
@@ -15,8 +16,8 @@ import type { Attempts } from './throttle.ts';
 /** Shared by the routes and pages of one `backendAuth()`; `index.ts` creates it. */
 export interface BackendContext {
   readonly settings: BackendOptions;
-  /** The texts of the built-in pages. */
-  readonly text: PagesText;
+  /** What the built-in pages show, in each language. */
+  readonly brands: Brands<PagesTextKey>;
   readonly supabase: Supabase;
   /** Limits attempts per account and network. */
   readonly attempts: Attempts;

@@ -71,7 +71,7 @@ type Find<About> = (request: AuthRequest, fields?: Fields) => About | Reply | Pr
  *       return formRoute(backend, {
  *         path: backend.settings.forgotPath,
  *         option: 'forgotPath',
- *         page: (request, { returnTo, fields, error }) => forgotPage(backend, request, { returnTo, email: fields.get('email'), error }),
+ *         page: (request, { returnTo, fields, error }) => forgotPage(siteFor(backend, request), request, { returnTo, email: fields.get('email'), error }),
  *         async submit(request, fields, returnTo) {
  *           const email = readEmail(fields);
  *           …

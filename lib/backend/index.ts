@@ -26,8 +26,7 @@ import { readBackendOptions } from './options.ts';
 import type { BackendAuthOptions } from './option-schema.ts';
 import type { BackendOptions } from './options.ts';
 import { englishText } from './pages/text.ts';
-import { createBrand } from '../http/page-options.ts';
-import { createTexts } from '../http/page-text.ts';
+import { createBrands } from '../http/page-options.ts';
 import { createPasswordRule } from './new-password.ts';
 import { createHeldProviderTokens } from './provider-tokens.ts';
 import { registerStore } from '../http/store-session.ts';
@@ -57,7 +56,7 @@ import { createTokenVerifier, foreignClient } from './verify-token.ts';
  */
 export function backendAuth(options?: BackendAuthOptions): Router {
   const backend = createBackend(readBackendOptions(options));
-  const { settings, resolver, emit, explain } = backend;
+  const { settings, brands, resolver, emit, explain } = backend;
   const { pages } = settings;
   return createAuthRouter(
     {
@@ -88,7 +87,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       now: settings.now,
       timeoutMs: settings.timeoutMs,
       onError: settings.onError,
-      brand: createBrand(pages),
+      brands,
       renderPage: pages.render,
       emit,
       explain,
@@ -181,11 +180,11 @@ function createBackend(settings: BackendOptions): BackendContext {
 
   const flows = createFlowCookies(cookieName, sameSite);
   const attempts = createAttempts({ ...settings, emit });
-  const text = createTexts(englishText, settings.pages.text, settings.pages.lang);
+  const brands = createBrands(englishText, settings.pages);
   const passwordRule = createPasswordRule(settings.passwordMinLength);
   const submitOnce = createSubmitOnce(settings);
   const providerTokens = createHeldProviderTokens(settings);
-  const parts = { settings, text, supabase, attempts, flows, submitOnce, providerTokens, source, writer, resolver };
+  const parts = { settings, brands, supabase, attempts, flows, submitOnce, providerTokens, source, writer, resolver };
   const backend = { ...parts, passwordRule, emit, explain };
   registerClients(backend, cookie);
   registerSql(backend, cookie);

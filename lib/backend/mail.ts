@@ -12,6 +12,7 @@ import type { FlowKind } from './flow-cookies.ts';
 import { asBadAddress } from './form-fields.ts';
 import { mailPage, mailWords, otherLinkPage } from './pages/notice.ts';
 import type { MailNotice } from './pages/notice.ts';
+import { siteFor } from './pages/parts.ts';
 import { resendAfter } from './pages/resend.ts';
 import type { StoredContent } from './session-cookie.ts';
 import type { SupabaseCall } from './supabase-call.ts';
@@ -20,21 +21,24 @@ import { mailWaitSeconds } from './throttle.ts';
 /** The response after `sendMail`: the same for every address, whether or not an email was sent. GoTrue sends an address one per minute. */
 export function mailAnswer(backend: BackendContext, request: AuthRequest, notice: MailNotice): Reply {
   const resend = resendAfter(mailWaitSeconds, backend.settings.now());
-  if (!request.wantsJson) return mailPage(backend, request, { ...notice, resend });
+  const site = siteFor(backend, request);
+  if (!request.wantsJson) return mailPage(site, request, { ...notice, resend });
   const { email, returnTo } = notice;
   const sent: MailSentBody = {
     email,
-    message: mailWords(backend, notice).plain,
+    message: mailWords(site, notice).plain,
     redirectTo: request.signInUrl(returnTo),
   };
   const body: MailSentBody | EmailConfirmationBody =
     notice.kind === 'forgot_sent' ? sent : { emailConfirmationRequired: true, ...sent };
-  return json(200, body);
+  return { ...json(200, body), hasTexts: true };
 }
 
 /** After the first of the two links that confirm a changed address. */
 export function otherLinkAnswer(backend: BackendContext, request: AuthRequest, returnTo: string): Reply {
-  return request.wantsJson ? redirectOrJson(request, returnTo) : otherLinkPage(backend, request, returnTo);
+  return request.wantsJson
+    ? redirectOrJson(request, returnTo)
+    : otherLinkPage(siteFor(backend, request), request, returnTo);
 }
 
 /** One call to the backend that may send an email, from a form that must not reveal whether an account exists. */

@@ -7,7 +7,7 @@ import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { AccessTokenClaims, AdapterName, Session } from '../types.ts';
 import type { Acceptance } from './acceptance.ts';
-import type { Brand } from './page.ts';
+import type { Brands } from './page.ts';
 import type { ReplyRules } from './reply.ts';
 import type { RenderPage } from './page-view.ts';
 
@@ -114,7 +114,7 @@ export interface Adapter extends ReplyRules {
   /** How long one request waits for the provider and for `accept` together, in milliseconds. */
   readonly timeoutMs: number;
   readonly onError: OnError | undefined;
-  readonly brand: Brand;
+  readonly brands: Brands;
   /** The application's own pages; omitted where there are none. */
   readonly renderPage?: RenderPage | undefined;
   readonly emit: Emit;

@@ -17,6 +17,7 @@ import type { Adapter } from './adapter.ts';
 import { jarOf, readHostCookies, toHostCookie } from './cookie-jar.ts';
 import type { Delivery } from './cookie-jar.ts';
 import { isAuthRoute } from './mounts.ts';
+import type { Brand } from './page.ts';
 import { stylesheetQuery } from './stylesheet.ts';
 
 /** One list for all requests: most write no cookie. */
@@ -52,6 +53,7 @@ export class AuthRequest {
   readonly startedAt = performance.now();
   /** The cookies that a route has written, under the adapter's names; without those that depend on the session's state. */
   readonly written: CookieWrite[] = [];
+  #brand: Brand | undefined;
   #waits: WaitingTime | undefined;
   #cookies: RequestCookies | undefined;
   /** The names of all cookies that were written, also of those that the response may yet drop. */
@@ -123,10 +125,14 @@ export class AuthRequest {
     return this.origin + this.localPath(path);
   }
 
+  /** What the built-in pages show, in the language of the request. */
+  get brand(): Brand {
+    return (this.#brand ??= this.definition.brands.of(this.req));
+  }
+
   /** The URL of the built-in pages' stylesheet, with its content hash. */
   get stylesheetUrl(): string {
-    const { stylesheetPath, brand } = this.definition;
-    return this.localPath(stylesheetPath) + stylesheetQuery(brand.accent);
+    return this.localPath(this.definition.stylesheetPath) + stylesheetQuery(this.brand.accent);
   }
 
   /** The sanitized path and query of the request, to return to. */

@@ -72,7 +72,7 @@ export function errorReply(request: AuthRequest, error: AuthError): Reply {
     canReload: error.status === 503 && isLoading(request),
     home: request.home,
     stylesheet: request.stylesheetUrl,
-    brand: request.definition.brand,
+    brand: request.brand,
   });
   return { ...page, headers: error.headers };
 }

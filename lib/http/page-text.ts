@@ -71,10 +71,13 @@ export type SharedTextKey = keyof typeof sharedText;
 /** A complete set of texts. */
 export type Texts<Key extends string> = Readonly<Record<Key, Text>>;
 
+/** The application's own texts in one language. */
+export type OwnTexts<Key extends string> = Readonly<Partial<Record<Key, string | undefined>>>;
+
 /** The application's own texts, with English defaults that are marked as English where the page has another language. */
 export function createTexts<Key extends string>(
   english: Readonly<Record<Key, string>>,
-  given?: Readonly<Partial<Record<NoInfer<Key>, string | undefined>>>,
+  given?: OwnTexts<NoInfer<Key>>,
   lang = 'en',
 ): Texts<Key> {
   const otherLanguage = /^en(?:-|$)/i.test(lang) ? undefined : 'en';

@@ -40,8 +40,10 @@ export type PageKind =
 /** A built-in page as data, for `pages.render`. It holds no password, code, token or other secret. */
 export interface BuiltInPage {
   readonly kind: PageKind;
-  /** The heading in the language of the texts. */
+  /** The heading. */
   readonly title: string;
+  /** The language of the texts, as a BCP 47 tag: `pages.lang`, or the one that `Accept-Language` picked. */
+  readonly lang: string;
   /** Why the page is shown; the response has its status. */
   readonly error?: { readonly code: string; readonly message: string };
   /**
@@ -83,13 +85,14 @@ interface ShownError {
 }
 
 /** Frozen, because the answers to a double submit share it. */
-export function pageView(title: string, facts: PageFacts, error?: ShownError): BuiltInPage {
+export function pageView(title: string, lang: string, facts: PageFacts, error?: ShownError): BuiltInPage {
   const { kind, values = {}, fields = [], action, links = {}, choices = [] } = facts;
   const messages = new Map(Object.entries(error?.fields ?? {}));
   const names = [...new Set([...fields, ...messages.keys()])];
   return Object.freeze({
     kind,
     title,
+    lang,
     ...(error && { error: Object.freeze({ code: error.code, message: error.message }) }),
     values: Object.freeze(defined(values)),
     fields: frozen(

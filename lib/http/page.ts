@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { html, safeHref } from '../core/html.ts';
 import { withQuery } from '../core/url.ts';
 import type { Html, HtmlValue, Text } from '../core/html.ts';
@@ -18,7 +19,7 @@ export interface PageLinks {
 }
 
 /** The customization of the built-in pages. */
-export interface Brand {
+export interface Brand<TextKey extends string = SharedTextKey> {
   /** The application's name. */
   readonly title: string | undefined;
   /** A root-relative or http(s) URL of an image. */
@@ -31,14 +32,21 @@ export interface Brand {
   readonly lang: string;
   readonly dir: 'ltr' | 'rtl';
   readonly links: PageLinks;
-  /** The texts that pages of both adapters share. */
-  readonly text: Texts<SharedTextKey>;
+  readonly text: Texts<TextKey>;
+}
+
+/** The brand in each language that the application has texts in. */
+export interface Brands<TextKey extends string = SharedTextKey> {
+  /** Whether there are several, of which `Accept-Language` picks one. */
+  readonly arePicked: boolean;
+  of(request: Pick<IncomingMessage, 'headers'>): Brand<TextKey>;
 }
 
 /** The parts of a request that every page uses. */
 export interface PageRequest {
   readonly stylesheetUrl: string;
-  readonly definition: { readonly brand: Brand };
+  /** In the language of the request. */
+  readonly brand: Brand;
 }
 
 /** The sign-in page for another account than the current one (OpenID Connect Core §3.1.2.1, `prompt=login`). */
@@ -51,7 +59,7 @@ export interface PageParts {
   /** The page as data. */
   readonly facts: PageFacts;
   /** Why it is shown, for the page as data. */
-  readonly failure?: Parameters<typeof pageView>[2];
+  readonly failure?: Parameters<typeof pageView>[3];
   readonly heading: Text;
   /** One soft line below the heading. */
   readonly lead?: HtmlValue;
@@ -85,7 +93,7 @@ export interface PageScript {
 
 /** A complete built-in page without inline script and style, under a strict CSP. */
 export function builtInPage(parts: PageParts): Reply {
-  const view = pageView(parts.heading.plain, parts.facts, parts.failure);
+  const view = pageView(parts.heading.plain, parts.brand.lang, parts.facts, parts.failure);
   return page(parts.status, document(parts), policyFor(parts), view);
 }
 
@@ -197,7 +205,7 @@ function imageSources({ logo, logoDark }: Brand): string {
  * @param returnTo sanitized; the target after sign-out, and of "Stay signed in"
  */
 export function signOutPage(request: PageRequest, action: string, returnTo: string): Reply {
-  const { brand } = request.definition;
+  const { brand } = request;
   const { text } = brand;
   return builtInPage({
     status: 200,
@@ -222,7 +230,7 @@ ${returnTo !== '/' && html`<input type="hidden" name="returnTo" value="${returnT
  * @param url absolute
  */
 export function signingOutPage(request: PageRequest, url: string): Reply {
-  const { brand } = request.definition;
+  const { brand } = request;
   const { text } = brand;
   const page = builtInPage({
     status: 200,

@@ -93,10 +93,9 @@ function describe(issue: v.BaseIssue<unknown>, schema: OptionsSchema, env: Varia
   const path = v.getDotPath(issue) ?? '';
   const option = path.split('.')[0] ?? '';
   if (issue.type === 'strict_object' && issue.expected === 'never') {
-    const steps = path.split('.');
-    const known = namesAt(schema, steps.slice(0, -1));
+    const known = namesAt(schema, issue.path ?? []);
     const otherwise = known.length > 8 ? 'check its spelling' : `there are ${known.join(', ')}`;
-    return `${path} is not an option; ${didYouMean(steps.at(-1) ?? '', known, otherwise)}`;
+    return `${path} is not an option; ${didYouMean(path.split('.').at(-1) ?? '', known, otherwise)}`;
   }
   const name = nameOf(path, env[option]);
   if (issue.type !== 'strict_object' || issue.received !== 'undefined') return `${name} ${issue.message}`;
@@ -110,15 +109,18 @@ function isRequest(input: unknown): boolean {
   return typeof input === 'object' && input !== null && 'method' in input && 'headers' in input;
 }
 
-/** The allowed option names of the object at these steps. */
-function namesAt(schema: object, steps: readonly string[]): string[] {
-  if ('wrapped' in schema) return namesAt(schema.wrapped as object, steps);
-  if ('item' in schema) return namesAt(schema.item as object, steps.slice(1));
+/** The allowed option names beside the last one of a path. */
+function namesAt(schema: object, path: readonly v.IssuePathItem[]): string[] {
+  const [step, ...rest] = path;
+  if (step === undefined) return [];
+  if ('wrapped' in schema) return namesAt(schema.wrapped as object, path);
+  if ('getter' in schema) return namesAt((schema.getter as (input: unknown) => object)(step.input), path);
+  if ('item' in schema) return namesAt(schema.item as object, rest);
+  if ('value' in schema) return namesAt(schema.value as object, rest);
   if (!('entries' in schema)) return [];
-  const [step, ...rest] = steps;
   const entries = schema.entries as Readonly<Record<string, object>>;
-  const next = step === undefined ? undefined : entries[step];
-  return step === undefined ? Object.keys(entries) : next === undefined ? [] : namesAt(next, rest);
+  const next = entries[String(step.key)];
+  return rest.length === 0 ? Object.keys(entries) : next === undefined ? [] : namesAt(next, rest);
 }
 
 function missingSdks(sdks: readonly string[]): string[] {

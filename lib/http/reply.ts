@@ -8,6 +8,8 @@ import type { BuiltInPage } from './page-view.ts';
 export interface Reply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Whether the body shows texts of the built-in pages. */
+  readonly hasTexts?: boolean;
   readonly body?:
     | { readonly kind: 'json'; readonly value: unknown }
     | {
@@ -31,6 +33,8 @@ export interface Reply {
 export interface ReplyRules {
   /** Whether pages and redirects leave a popup its opener, because OAuth clients open them in one. Default false. */
   readonly keepsOpener?: boolean;
+  /** Whether `Accept-Language` picks the texts. Default false. */
+  readonly brands?: { readonly arePicked: boolean };
 }
 
 /** The request that a reply answers. */
@@ -60,7 +64,7 @@ export function redirectOrJson(
 
 /** @param policy its Content-Security-Policy */
 export function page(status: number, markup: Html, policy: string, view: BuiltInPage): Reply {
-  return { status, body: { kind: 'page', markup, policy, view } };
+  return { status, hasTexts: true, body: { kind: 'page', markup, policy, view } };
 }
 
 const pageHeaders = {
@@ -103,8 +107,8 @@ function setHead({ req, res }: Answered, reply: Reply, rules?: ReplyRules): void
 
 function setHeaders(
   res: ServerResponse,
-  { headers = {}, body }: Reply,
-  { keepsOpener = false }: ReplyRules = {},
+  { headers = {}, hasTexts = false, body }: Reply,
+  { keepsOpener = false, brands }: ReplyRules = {},
 ): void {
   if (body?.kind === 'asset' && body.isImmutable === true) {
     res.setHeader('Cache-Control', 'public, max-age=31536000, immutable');
@@ -116,6 +120,7 @@ function setHeaders(
   }
   // The same URL may answer JSON, at least with an error; only assets have no such other answer.
   if (body?.kind !== 'asset') varyOn(res, 'Accept');
+  if (hasTexts && brands?.arePicked === true) varyOn(res, 'Accept-Language');
   res.setHeader('X-Content-Type-Options', 'nosniff');
   // Not `no-referrer`: with it browsers send `Origin: null` with our own forms.
   res.setHeader('Referrer-Policy', 'same-origin');

@@ -75,7 +75,7 @@ function abilities(
   request: PageRequest,
   scopes: readonly string[],
 ): readonly HtmlValue[] {
-  const { title } = request.definition.brand;
+  const { title } = request.brand;
   const act = title === undefined ? text.consentAct : fillIn(text.consentActIn, { title }, isolated);
   return [act, ...scopes.map((scope) => scopeWords(text, scope))];
 }
@@ -181,7 +181,7 @@ export function appsPage(
 
 function since({ text }: Pick<Site, 'text'>, request: PageRequest, grantedAt: string): HtmlValue {
   if (grantedAt === '') return undefined;
-  const { lang } = request.definition.brand;
+  const { lang } = request.brand;
   const date = new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(grantedAt));
   return html`<small>${fillIn(text.appSince, { date })}</small>`;
 }

@@ -101,7 +101,7 @@ ${signUp && signInMethods.includes('password') && html`<p class="actions">${text
 }
 
 /** Names the product, unless the application overrides only the heading without a title. */
-function signInHeading({ text }: Site, { definition: { brand } }: PageRequest): Text {
+function signInHeading({ text }: Site, { brand }: PageRequest): Text {
   const isOurs = (key: PagesTextKey): boolean => text[key].plain === englishText[key];
   if (brand.title === undefined || (isOurs('signInToHeading') && !isOurs('signInHeading'))) return text.signInHeading;
   return fillIn(text.signInToHeading, { title: brand.title }, isolated);

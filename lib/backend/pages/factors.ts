@@ -184,9 +184,9 @@ export function unavailablePage(
   state: FormState & { readonly factors: readonly Factor[]; readonly isPending: boolean },
 ): Reply {
   const { text } = site;
-  const { links } = request.definition.brand;
+  const { links } = request.brand;
   const names = [...new Set(state.factors.map((factor) => factorName(site, factor).plain))];
-  const list = new Intl.ListFormat(request.definition.brand.lang).formatToParts(names);
+  const list = new Intl.ListFormat(request.brand.lang).formatToParts(names);
   const factors = list.map(({ value }) => value).join('');
   // Each name has its own text direction.
   const markup = list.map(({ type, value }) => (type === 'element' ? emphasis(value) : value));
@@ -307,6 +307,6 @@ ${isRequired && otherAccount(site, request, state)}`,
 function dateOf({ createdAt }: Factor, request: PageRequest): HtmlValue {
   const time = Date.parse(createdAt);
   if (Number.isNaN(time)) return undefined;
-  const { lang } = request.definition.brand;
+  const { lang } = request.brand;
   return html` <small>${new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' }).format(time)}</small>`;
 }

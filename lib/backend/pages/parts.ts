@@ -5,7 +5,7 @@ import { errorTable } from '../../error-table.ts';
 import type { AuthError, AuthErrorCode } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { builtInPage } from '../../http/page.ts';
-import type { Brand, PageParts, PageScript } from '../../http/page.ts';
+import type { Brands, PageParts, PageScript } from '../../http/page.ts';
 import type { PageFacts } from '../../http/page-view.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../form-fields.ts';
@@ -15,9 +15,9 @@ import type { PasswordRule } from '../new-password.ts';
 import type { BackendOptions } from '../options.ts';
 import type { Emblem } from '../../http/emblems.ts';
 import { duration, fillIn } from '../../http/page-text.ts';
-import type { PagesText } from './text.ts';
+import type { PagesText, PagesTextKey } from './text.ts';
 
-/** The adapter's data that pages show. */
+/** The adapter's data that pages show, in the language of a request. */
 export interface Site {
   readonly settings: BackendOptions;
   readonly text: PagesText;
@@ -25,13 +25,19 @@ export interface Site {
   readonly passwordRule: Pick<PasswordRule, 'minLength'>;
 }
 
-/** The parts of a request that pages use: complete URLs, with mount path and base path. */
-export interface PageRequest extends Pick<
-  AuthRequest,
-  'localPath' | 'publicUrl' | 'signInUrl' | 'home' | 'stylesheetUrl'
-> {
-  readonly definition: { readonly brand: Brand };
+/** What the pages show to one request. */
+export function siteFor(
+  { settings, passwordRule, brands }: Omit<Site, 'text'> & { readonly brands: Brands<PagesTextKey> },
+  { req }: Pick<AuthRequest, 'req'>,
+): Site {
+  return { settings, passwordRule, text: brands.of(req).text };
 }
+
+/** The parts of a request that pages use: complete URLs, with mount path and base path. */
+export type PageRequest = Pick<
+  AuthRequest,
+  'localPath' | 'publicUrl' | 'signInUrl' | 'home' | 'stylesheetUrl' | 'brand'
+>;
 
 /** The state of every form, shown for the first time or again. */
 export interface FormState {
@@ -80,7 +86,7 @@ export function showPage(
     // Screen readers announce the title first.
     ...(error && { errorTitle: text.errorTitle }),
     stylesheet: request.stylesheetUrl,
-    brand: request.definition.brand,
+    brand: request.brand,
     ...(hasForm ? { formAction } : {}),
   });
   if (error?.retryAfter === undefined) return reply;
@@ -190,7 +196,7 @@ export function formAlert(
   extra?: HtmlValue,
 ): HtmlValue {
   if (error?.field !== 'form') return undefined;
-  const { lang } = request.definition.brand;
+  const { lang } = request.brand;
   // The built-in pages have no fields of these names.
   const others = Object.entries(error.at ?? {}).filter(([name]) => !shownFields.has(name));
   const wait = error.retryAfter !== undefined && fillIn(text.retryIn, { time: duration(error.retryAfter, lang) });

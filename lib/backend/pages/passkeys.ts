@@ -192,7 +192,7 @@ function nameOf({ text }: Pick<Site, 'text'>, { name }: Pick<Passkey, 'name'>): 
 
 /** When it was added and last used, each on its own line. */
 function datesOf({ text }: Pick<Site, 'text'>, request: PageRequest, { createdAt, lastUsedAt }: Passkey): HtmlValue {
-  const { lang } = request.definition.brand;
+  const { lang } = request.brand;
   const format = new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' });
   return [[text.passkeyAdded, createdAt] as const, [text.passkeyUsed, lastUsedAt] as const].map(([words, time]) => {
     const at = Date.parse(time);

@@ -60,7 +60,7 @@ export function resendForm({ text }: Pick<Site, 'text'>, request: PageRequest, p
   const { action, hidden, label, resend } = parts;
   const form = postForm(action, hidden, html`<button class="quiet">${label}</button>`);
   if (resend === undefined) return form;
-  const time = duration(resend.seconds, request.definition.brand.lang);
+  const time = duration(resend.seconds, request.brand.lang);
   const wait = html`<p class="wait">${fillIn(text.codeResendIn, { time })}</p>`;
   const opening = openingOfStyle(resend);
   return opening === undefined ? wait : html`<div class="resend in-${opening}">${wait}\n${form}</div>`;

@@ -9,6 +9,7 @@ import { isSessionOver } from '../factors.ts';
 import { localUrl, readReturnTo } from '../forms.ts';
 import { isClientId, listApps, revokeApp } from '../oauth-server.ts';
 import { appsPage, disconnectPage } from '../pages/consent.ts';
+import { siteFor } from '../pages/parts.ts';
 import { endOver, signInFirst } from '../subject.ts';
 import type { Subject } from '../subject.ts';
 import { memberOf, quiet } from './consent-route.ts';
@@ -24,8 +25,9 @@ export async function showApps(backend: BackendContext, request: AuthRequest): P
     }
     const revoked = request.query.get('revoke');
     const found = apps.find(({ client }) => client.id !== '' && client.id === revoked);
-    if (found !== undefined) return disconnectPage(backend, request, { client: found.client, returnTo });
-    return appsPage(backend, request, { apps, returnTo });
+    if (found !== undefined)
+      return disconnectPage(siteFor(backend, request), request, { client: found.client, returnTo });
+    return appsPage(siteFor(backend, request), request, { apps, returnTo });
   });
 }
 

@@ -15,6 +15,7 @@ import type { BackendContext } from '../context.ts';
 import { localUrl } from '../forms.ts';
 import { otherLinkAnswer } from '../mail.ts';
 import { linkExpiredPage, pleaseSignInPage } from '../pages/notice.ts';
+import { siteFor } from '../pages/parts.ts';
 import { callbackError, codeOf, isOwnRefusal } from '../provider-errors.ts';
 import { flowMaxAge } from '../../http/cookie-jar.ts';
 import type { SignInFlow } from '../flow-cookies.ts';
@@ -183,7 +184,7 @@ async function answerError(
   const isForPassword = pending.some(({ kind }) => kind === 'recovery');
   if (error.code !== 'link_expired' || !isForPassword || request.wantsJson) throw error;
   backend.emit(signInFailed(error), request.startedAt);
-  return linkExpiredPage(backend, request, { returnTo, error });
+  return linkExpiredPage(siteFor(backend, request), request, { returnTo, error });
 }
 
 /** A reload after an outage: the code may be spent, and it must not be used twice (RFC 6749 §4.1.2). */
@@ -224,7 +225,7 @@ async function handleUnusableCode(
   request.errorReturnTo = returnTo;
   if (!mayBeMail || request.wantsJson) throw error;
   backend.emit(signInFailed(error), request.startedAt);
-  return pleaseSignInPage(backend, request, returnTo);
+  return pleaseSignInPage(siteFor(backend, request), request, returnTo);
 }
 
 /** An outage must not hide the result of this callback. */

@@ -10,6 +10,7 @@ import { FormProblem, asBadAddress, readCaptcha, readEmail, readEmailCode, rethr
 import { formRoute, redirectUrl } from '../forms.ts';
 import { sendMail } from '../mail.ts';
 import { codePage } from '../pages/credentials.ts';
+import { siteFor } from '../pages/parts.ts';
 import { resendAfter, resendOf } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
 import { fillIn } from '../../http/page-text.ts';
@@ -55,11 +56,11 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
   await attempts.runMail(email, () => sendMail(backend, request, call));
   if (!request.wantsJson) {
     const resend = settings.throttle === false ? undefined : resendAfter(mailWaitSeconds, settings.now());
-    return codePage(backend, request, { step: 'code', email, returnTo, resend });
+    return codePage(siteFor(backend, request), request, { step: 'code', email, returnTo, resend });
   }
-  const message = fillIn(backend.text.emailCodeSentText, { email }).plain;
+  const message = fillIn(siteFor(backend, request).text.emailCodeSentText, { email }).plain;
   const body: MailSentBody = { email, message, redirectTo: request.signInUrl(returnTo) };
-  return json(200, body);
+  return { ...json(200, body), hasTexts: true };
 }
 
 /** When the next email can be sent: as this refusal says, or as the form brought back. */
@@ -97,7 +98,13 @@ export function codeRoute(backend: BackendContext): AuthRoute {
       const wasSent = !isOfAddress && (fields.has('code') || error?.reason === mailedBefore);
       const email = fields.get('email')?.trim();
       const resend = nextEmail(backend, fields, error);
-      return codePage(backend, request, { step: wasSent ? 'code' : 'address', email, returnTo, resend, error });
+      return codePage(siteFor(backend, request), request, {
+        step: wasSent ? 'code' : 'address',
+        email,
+        returnTo,
+        resend,
+        error,
+      });
     },
     async submit(request, fields, returnTo) {
       const form = { email: readEmail(fields), returnTo, fields };

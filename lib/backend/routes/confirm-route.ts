@@ -8,6 +8,7 @@ import { localUrl, subjectFormRoute } from '../forms.ts';
 import { otherLinkAnswer } from '../mail.ts';
 import type { BackendOptions } from '../options.ts';
 import { confirmPage, linkExpiredPage } from '../pages/notice.ts';
+import { siteFor } from '../pages/parts.ts';
 import { isOwnRefusal } from '../provider-errors.ts';
 import { readPending } from '../pending.ts';
 import { needsOf, prepareSignIn, storeSignIn } from '../sign-in.ts';
@@ -42,12 +43,12 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
       hasData: true,
       page(request, { error }, link) {
         if (isOwnRefusal(error, 'link_expired') && isForPassword(settings, link.type)) {
-          return linkExpiredPage(backend, request, { returnTo: link.returnTo, error });
+          return linkExpiredPage(siteFor(backend, request), request, { returnTo: link.returnTo, error });
         }
         // A temporary error keeps the button for another attempt.
         const isPassing = error?.code === 'provider_unavailable' || error?.code === 'rate_limited';
         if (error !== undefined && !isPassing) throw error;
-        return confirmPage(backend, request, { ...link, error });
+        return confirmPage(siteFor(backend, request), request, { ...link, error });
       },
       async submit(request, _fields, returnTo, link) {
         const prepared = await spendLink(backend, request, link);

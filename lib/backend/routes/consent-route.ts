@@ -15,6 +15,7 @@ import { isSessionOver } from '../factors.ts';
 import { askAuthorization, decide, readAuthorizationId } from '../oauth-server.ts';
 import type { ConsentRequest } from '../oauth-server.ts';
 import { consentPage, startAgainPage, toAppPage } from '../pages/consent.ts';
+import { siteFor } from '../pages/parts.ts';
 import { endOver, sessionOf, signInFirst } from '../subject.ts';
 import type { Subject } from '../subject.ts';
 
@@ -32,7 +33,7 @@ export async function showConsent(backend: BackendContext, request: AuthRequest)
     }
     const returnTo = wayBackOf(backend, request, asked.id);
     const state = { client, redirectUri, scopes, returnTo, authorizationId: asked.id, account: accountName(session) };
-    return consentPage(backend, request, state);
+    return consentPage(siteFor(backend, request), request, state);
   });
 }
 
@@ -71,7 +72,7 @@ async function answer(
       return quiet(await endOver(backend, request, subject, request.errorReturnTo));
     if (!(error instanceof AuthError) || error.code !== 'authorization_expired' || request.wantsJson) throw error;
     const account = subject && accountName(subject.session);
-    return quiet(startAgainPage(backend, request, { error, account }));
+    return quiet(startAgainPage(siteFor(backend, request), request, { error, account }));
   }
 }
 
@@ -94,7 +95,7 @@ function wayBackOf({ settings }: BackendContext, request: AuthRequest, id: strin
 /** On to the app: the address is the provider's own, and has been checked. */
 function goOn(backend: BackendContext, request: AuthRequest, redirectTo: string, status: 302 | 303): Reply {
   if (request.wantsJson) return json(200, { redirectTo });
-  if (status === 302 && mayFollowForm(request)) return toAppPage(backend, request, redirectTo);
+  if (status === 302 && mayFollowForm(request)) return toAppPage(siteFor(backend, request), request, redirectTo);
   return { status, headers: { Location: redirectTo } };
 }
 

@@ -13,6 +13,7 @@ import type { FormInput, Next } from '../forms.ts';
 import { enrollKey, verifyKey } from '../key-factors.ts';
 import { enrollPage } from '../pages/enroll.ts';
 import { factorsPage, removePage } from '../pages/factors.ts';
+import { siteFor } from '../pages/parts.ts';
 import { qrCode } from '../pages/qr-code.ts';
 import { asksAgain } from '../pages/passkeys.ts';
 import { isInsufficient, secondFactorFirst, signInAgainFirst } from '../raise.ts';
@@ -174,7 +175,7 @@ async function remove(backend: BackendContext, asked: FactorRequest, factorId: s
 }
 
 function askRemoval(backend: BackendContext, { request, returnTo, factors }: FactorRequest, factor: Factor): Reply {
-  return removePage(backend, request, { factor, returnTo, isLast: factors.verified.length === 1 });
+  return removePage(siteFor(backend, request), request, { factor, returnTo, isLast: factors.verified.length === 1 });
 }
 
 function listPage(
@@ -182,7 +183,7 @@ function listPage(
   { request, returnTo, factors }: FactorRequest,
   state: { readonly error?: AuthError; readonly isAgain?: boolean } = {},
 ): Reply {
-  return factorsPage(backend, request, { factors: factors.verified, returnTo, ...state });
+  return factorsPage(siteFor(backend, request), request, { factors: factors.verified, returnTo, ...state });
 }
 
 /** A wrong code shows the same QR code again, because the app has already scanned it. */
@@ -204,8 +205,9 @@ async function drawnPage(
   request: AuthRequest,
   state: { readonly returnTo: string; readonly enrollment: Enrollment; readonly error?: AuthError },
 ): Promise<Reply> {
-  const picture = await qrCode(state.enrollment.uri, backend.text.qrCodeLabel.plain);
-  return enrollPage(backend, request, { ...state, picture });
+  const site = siteFor(backend, request);
+  const picture = await qrCode(state.enrollment.uri, site.text.qrCodeLabel.plain);
+  return enrollPage(site, request, { ...state, picture });
 }
 
 /** Lower case, as the backend writes it, so that all spellings count as one. @throws {AuthError} `invalid_request` where it is not an id */

@@ -6,6 +6,7 @@ import { isRejected, isSessionOver, listFactors } from '../factors.ts';
 import type { UserFactors } from '../factors.ts';
 import { errorForForm } from '../forms.ts';
 import { rejectedPage } from '../pages/factors.ts';
+import { siteFor } from '../pages/parts.ts';
 import { endHere, endOver, signInFirst } from '../subject.ts';
 import type { Subject } from '../subject.ts';
 
@@ -47,5 +48,5 @@ export async function replyToEnd(
   const { code, cause, reason } = failure;
   const message = 'Your code wasn’t accepted, and your sign-in has ended. Sign in again, or contact support.';
   const error = errorForForm(backend, request, new AuthError(code, { cause, reason, message }));
-  return rejectedPage(backend, request, { error, returnTo });
+  return rejectedPage(siteFor(backend, request), request, { error, returnTo });
 }

@@ -9,6 +9,7 @@ import { mailAnswer, sendMail } from '../mail.ts';
 import { forgotPage } from '../pages/credentials.ts';
 import { mailPage } from '../pages/notice.ts';
 import type { MailNotice } from '../pages/notice.ts';
+import { siteFor } from '../pages/parts.ts';
 import { resendAfter } from '../pages/resend.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
 
@@ -19,7 +20,7 @@ export function forgotRoute(backend: BackendContext): AuthRoute {
     path: settings.forgotPath,
     option: 'forgotPath',
     page: (request, { returnTo, fields, error }) =>
-      forgotPage(backend, request, { returnTo, email: fields.get('email'), error }),
+      forgotPage(siteFor(backend, request), request, { returnTo, email: fields.get('email'), error }),
     async submit(request, fields, returnTo) {
       const email = readEmail(fields);
       const options = { redirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
@@ -63,5 +64,5 @@ function tooSoon(backend: BackendContext, request: AuthRequest, notice: MailNoti
   }
   const error = errorForForm(backend, request, failure);
   const resend = resendAfter(failure.retryAfter, backend.settings.now());
-  return mailPage(backend, request, { ...notice, error, resend });
+  return mailPage(siteFor(backend, request), request, { ...notice, error, resend });
 }

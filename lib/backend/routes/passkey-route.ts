@@ -5,6 +5,7 @@ import type { BackendContext } from '../context.ts';
 import { readCaptcha } from '../form-fields.ts';
 import { formRoute, readReturnTo } from '../forms.ts';
 import { signInPage } from '../pages/credentials.ts';
+import { siteFor } from '../pages/parts.ts';
 import { asksAgain } from '../pages/passkeys.ts';
 import { startSignIn, verifySignIn } from '../passkeys.ts';
 import { completeSignIn } from '../sign-in.ts';
@@ -19,7 +20,11 @@ export function passkeyRoute(backend: BackendContext): AuthRoute {
     // The form of this path is on the sign-in page.
     open: (request) => redirectOrJson(request, request.signInUrl(readReturnTo(request)), 302),
     page(request, { returnTo, fields, error }) {
-      return signInPage(backend, request, { returnTo, error, isAgain: asksAgain({ error }, fields.has('again')) });
+      return signInPage(siteFor(backend, request), request, {
+        returnTo,
+        error,
+        isAgain: asksAgain({ error }, fields.has('again')),
+      });
     },
     isShared: (_request, fields) => !asksForChallenge(fields),
     async submit(request, fields, returnTo) {
@@ -28,7 +33,7 @@ export function passkeyRoute(backend: BackendContext): AuthRoute {
         const started = await attempts.runChallenge(request.req, undefined, ask);
         if (request.wantsJson) return json(200, bindCeremony(backend, request, started));
         // The page's script got no challenge. As there is one now, it asks again.
-        return signInPage(backend, request, { returnTo, isAgain: !fields.has('again') });
+        return signInPage(siteFor(backend, request), request, { returnTo, isAgain: !fields.has('again') });
       }
       const answer = readAnswer(backend, request, fields);
       const verify = () => verifySignIn(backend, request, answer);

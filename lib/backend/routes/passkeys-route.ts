@@ -10,6 +10,7 @@ import { isSessionOver, listFactors } from '../factors.ts';
 import { FormProblem } from '../form-fields.ts';
 import { localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
 import type { FormInput, Next } from '../forms.ts';
+import { siteFor } from '../pages/parts.ts';
 import { asksAgain, isVisible, passkeysPage, removePasskeyPage, renamePage } from '../pages/passkeys.ts';
 import { addPasskey, listPasskeys, removePasskey, renamePasskey, startAdding } from '../passkeys.ts';
 import type { Passkey } from '../passkeys.ts';
@@ -89,10 +90,16 @@ async function showPasskeys(backend: BackendContext, owner: OwnerRequest, input:
   };
   const [renamed, removed] = [named('rename'), error === undefined ? named('remove') : undefined];
   if (renamed !== undefined) {
-    return renamePage(backend, request, { passkey: renamed, name: fields.get('name'), returnTo, error });
+    return renamePage(siteFor(backend, request), request, {
+      passkey: renamed,
+      name: fields.get('name'),
+      returnTo,
+      error,
+    });
   }
-  if (removed !== undefined) return removePasskeyPage(backend, request, { passkey: removed, returnTo });
-  return passkeysPage(backend, request, {
+  if (removed !== undefined)
+    return removePasskeyPage(siteFor(backend, request), request, { passkey: removed, returnTo });
+  return passkeysPage(siteFor(backend, request), request, {
     passkeys,
     returnTo,
     error,
@@ -147,7 +154,7 @@ async function add(backend: BackendContext, owner: OwnerRequest, fields: Fields)
     if (request.wantsJson) return json(200, bindCeremony(backend, request, started));
     // The page's script got no challenge. As there is one now, it asks again.
     const passkeys = await listPasskeys(backend, request, subject.content);
-    return passkeysPage(backend, request, { passkeys, returnTo, isAgain: !fields.has('again') });
+    return passkeysPage(siteFor(backend, request), request, { passkeys, returnTo, isAgain: !fields.has('again') });
   }
   const answer = readAnswer(backend, request, fields);
   const verify = () => addPasskey(backend, request, subject.content, answer);
@@ -171,7 +178,7 @@ async function askRemoval(
   id: string,
 ): Promise<Reply | undefined> {
   const passkey = (await listPasskeys(backend, request, subject.content)).find((each) => each.id === id);
-  return passkey && removePasskeyPage(backend, request, { passkey, returnTo });
+  return passkey && removePasskeyPage(siteFor(backend, request), request, { passkey, returnTo });
 }
 
 /** Lower case, as the backend writes it. @throws {AuthError} `invalid_request` where it is no id */

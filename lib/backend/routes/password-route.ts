@@ -15,6 +15,7 @@ import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms
 import { readNewPassword } from '../new-password.ts';
 import { passwordPage } from '../pages/credentials.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
+import { siteFor } from '../pages/parts.ts';
 import { markTried } from '../pending.ts';
 import type { PendingSignIn } from '../pending.ts';
 import { isOwnRefusal, organizationSignIn } from '../provider-errors.ts';
@@ -109,19 +110,26 @@ function showForm(
   { returnTo, error }: Shown,
 ): Reply {
   if (subject === undefined || error?.code === 'link_expired') {
-    return linkExpiredPage(backend, request, { returnTo, error: error ?? new AuthError('link_expired') });
+    return linkExpiredPage(siteFor(backend, request), request, {
+      returnTo,
+      error: error ?? new AuthError('link_expired'),
+    });
   }
   backend.passwordRule.learn(error);
   const shown = { returnTo, error };
   const { pending, session } = subject;
   if (pending !== undefined) {
     if (pending.needs[0] === 'factor') return redirect(303, stepUrl(backend, request, 'factor', returnTo));
-    return passwordPage(backend, request, { ...shown, email: session.user.email ?? undefined, asksCurrent: false });
+    return passwordPage(siteFor(backend, request), request, {
+      ...shown,
+      email: session.user.email ?? undefined,
+      asksCurrent: false,
+    });
   }
   if (isOfOrganization(session)) throw organizationSignIn();
   const email = emailWithPassword(session);
   if (email === null) return redirect(303, localUrl(request, backend.settings.forgotPath, returnTo));
-  return passwordPage(backend, request, { ...shown, email, asksCurrent: true });
+  return passwordPage(siteFor(backend, request), request, { ...shown, email, asksCurrent: true });
 }
 
 interface Form {

@@ -19,6 +19,7 @@ import { providerName } from '../option-schema.ts';
 import type { OAuthProviderOptions } from '../option-schema.ts';
 import type { BackendOptions } from '../options.ts';
 import { signedInPage, signInPage } from '../pages/credentials.ts';
+import { siteFor } from '../pages/parts.ts';
 import { ssoPage } from '../pages/sso.ts';
 import { completeSignIn } from '../sign-in.ts';
 
@@ -50,10 +51,10 @@ export function signInRoute(backend: BackendContext): AuthRoute {
       // A guard's `maxAge` requires a new sign-in, even with a session.
       const isFresh = request.query.has('max_age');
       if (session !== null && !isFresh) {
-        return signedInPage(backend, request, { returnTo, account: accountName(session) });
+        return signedInPage(siteFor(backend, request), request, { returnTo, account: accountName(session) });
       }
       const email = fields.get('email') ?? session?.user.email ?? undefined;
-      return signInPage(backend, request, { returnTo, isOtherAccount, email, error });
+      return signInPage(siteFor(backend, request), request, { returnTo, isOtherAccount, email, error });
     },
     ...(settings.signInMethods.includes('password') && { submit }),
   });
@@ -160,7 +161,7 @@ export function ssoRoute(backend: BackendContext): AuthRoute {
     option: 'ssoPath',
     page(request, { returnTo, fields, error }) {
       const email = fields.get('email') ?? fields.get('domain');
-      return ssoPage(backend, request, { returnTo, email, error });
+      return ssoPage(siteFor(backend, request), request, { returnTo, email, error });
     },
     submit: (request, fields, returnTo) => startSso(backend, request, fields, returnTo),
   });

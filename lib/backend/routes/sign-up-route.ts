@@ -12,6 +12,7 @@ import { wantsOtherAccount } from '../forms.ts';
 import { mailAnswer, sendMail } from '../mail.ts';
 import { readNewPassword } from '../new-password.ts';
 import { signUpPage } from '../pages/credentials.ts';
+import { siteFor } from '../pages/parts.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { rethrowStaleKeys } from '../provider-errors.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
@@ -39,7 +40,12 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
     page(request, { returnTo, fields, error }) {
       const isOtherAccount = wantsOtherAccount(request, fields);
       backend.passwordRule.learn(error);
-      return signUpPage(backend, request, { returnTo, isOtherAccount, email: fields.get('email'), error });
+      return signUpPage(siteFor(backend, request), request, {
+        returnTo,
+        isOtherAccount,
+        email: fields.get('email'),
+        error,
+      });
     },
     async submit(request, fields, returnTo) {
       const email = readEmail(fields);

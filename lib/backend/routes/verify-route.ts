@@ -14,6 +14,7 @@ import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms
 import type { FormInput, Next } from '../forms.ts';
 import { challengeKey, verifyKey } from '../key-factors.ts';
 import { unavailablePage, verifyPage } from '../pages/factors.ts';
+import { siteFor } from '../pages/parts.ts';
 import { asksAgain } from '../pages/passkeys.ts';
 import { resendAfter, resendOf } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
@@ -88,7 +89,7 @@ function outOfReach(): AuthError {
 function refusedPage(backend: BackendContext, asked: FactorRequest, error: AuthError): Reply {
   const { request, subject, returnTo, factors } = asked;
   const isPending = subject.pending !== undefined;
-  return unavailablePage(backend, request, { error, returnTo, isPending, factors: factors.verified });
+  return unavailablePage(siteFor(backend, request), request, { error, returnTo, isPending, factors: factors.verified });
 }
 
 const isGiven = ({ subject }: FactorRequest): boolean => subject.session.claims['aal'] === 'aal2';
@@ -160,8 +161,8 @@ async function sendCode(backend: BackendContext, asked: FactorRequest, factorId:
   const challengeId = await backend.attempts.run(request.req, `factor:${factor.id}`, send, 'counts');
   writeChallenge(backend, request, { factorId: factor.id, challengeId });
   if (request.wantsJson) {
-    const message = fillIn(backend.text.codeSentText, { digits: factor.digits }).plain;
-    return json(200, { factorId: factor.id, message });
+    const message = fillIn(siteFor(backend, request).text.codeSentText, { digits: factor.digits }).plain;
+    return { ...json(200, { factorId: factor.id, message }), hasTexts: true };
   }
   const resend = resendAfter(mailWaitSeconds, backend.settings.now());
   return formPage(backend, asked, { factor, isSent: true, resend });
@@ -205,7 +206,7 @@ function formPage(
   },
 ): Reply {
   const { factor } = state;
-  return verifyPage(backend, request, {
+  return verifyPage(siteFor(backend, request), request, {
     isSent: factor !== undefined && readChallenge(backend, request)?.factorId === factor.id,
     ...state,
     factors: factors.askable,
