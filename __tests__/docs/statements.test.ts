@@ -78,6 +78,14 @@ describe('what the pages say of Node', () => {
   });
 });
 
+it('docs/recipes/modules.md imports `test` as the runners of docs/testing.md need it', () => {
+  const importsOf = (path: string): string[] =>
+    [...read(path).matchAll(/`(import \{ test \} from '[^']+');?`/g)].map(([, line = '']) => line).sort();
+  const imports = importsOf('docs/testing.md');
+  expect(imports).toHaveLength(2);
+  expect(importsOf('docs/recipes/modules.md')).toEqual(imports);
+});
+
 describe('README', () => {
   const readme = read('README.md');
   const [first, second] = codeBlocks({ path: 'README.md', text: readme });
@@ -189,4 +197,12 @@ it('the first API example of README, guards.md and bearer.md answers every clien
 
 it('docs/mcp.md leads to the consent pages', () => {
   expect(read('docs/mcp.md')).toContain('](consent.md)');
+});
+
+it('no diagram has a semicolon: Mermaid ends the statement there, and draws the rest as further states', () => {
+  const diagrams = markdownFiles()
+    .flatMap(codeBlocks)
+    .filter(({ language }) => language === 'mermaid');
+  expect(diagrams.length).toBeGreaterThan(10);
+  expect(diagrams.filter(({ code }) => code.includes(';')).map(({ path, line }) => `${path}:${line}`)).toEqual([]);
 });
