@@ -26,7 +26,7 @@ interface Section {
   readonly heading: string;
   readonly interfaceName: string;
   readonly intro: string;
-  /** In the order of the page. Options of no group follow by themselves. */
+  /** In the order of the page. The paths of routes follow by themselves. */
   readonly groups?: readonly Group[];
 }
 
@@ -39,8 +39,11 @@ const sections: readonly Section[] = [
     intro: both,
     groups: [
       { title: 'Keys of WorkOS', options: ['clientId', 'apiKey', 'cookiePassword'] },
-      { title: 'Who may sign in through WorkOS', options: ['accept', 'organizationId', 'onSignIn'] },
-      { title: 'Sign-in and sign-out at WorkOS', options: ['authorizationParams', 'logoutReturnTo', 'pages'] },
+      { title: 'Who may sign in through WorkOS', options: ['accept', 'organizationId'] },
+      {
+        title: 'Sign-in and sign-out at WorkOS',
+        options: ['onSignIn', 'onSignOut', 'authorizationParams', 'logoutReturnTo', 'pages'],
+      },
       { title: 'The session of WorkOS', options: ['sessionMaxAge', 'cookieName', 'cookieOptions', 'issuer'] },
       { title: 'Where WorkOS is', options: ['apiHostname', 'port', 'https', 'authkitDomain'] },
     ],
@@ -53,12 +56,22 @@ const sections: readonly Section[] = [
       { title: 'The Supabase project', options: ['url', 'anonKey'] },
       {
         title: 'Ways to sign in',
-        options: ['signInMethods', 'signUp', 'providers', 'defaultProvider', 'sso', 'oauthConsent', 'pages'],
+        options: [
+          'signInMethods',
+          'signUp',
+          'passwordMinLength',
+          'providers',
+          'defaultProvider',
+          'sso',
+          'oauthConsent',
+          'pages',
+        ],
       },
-      { title: 'Who may sign in at Supabase', options: ['accept', 'onSignIn'] },
+      { title: 'Who may sign in at Supabase', options: ['accept'] },
+      { title: 'Sign-in and sign-out at Supabase', options: ['onSignIn', 'onSignOut', 'signOutScope'] },
       {
         title: 'The session of Supabase',
-        options: ['cookieName', 'cookieOptions', 'signOutScope', 'keepProviderTokens', 'issuer'],
+        options: ['cookieName', 'cookieOptions', 'keepProviderTokens', 'issuer'],
       },
       {
         title: 'Limits',
@@ -73,7 +86,7 @@ const sections: readonly Section[] = [
     groups: [
       {
         title: 'Pages and origins',
-        options: ['protectedRoutes', 'appBaseUrl', 'trustedOrigins', 'stylesheetPath'],
+        options: ['protectedRoutes', 'appBaseUrl', 'trustedOrigins', 'pathPrefix', 'stylesheetPath'],
       },
       { title: 'Refreshes and processes', options: ['refreshWindow', 'timeoutMs', 'maxCachedSessions', 'coordinator'] },
       { title: 'Errors and events', options: ['onError', 'onEvent'] },
@@ -96,11 +109,22 @@ const sections: readonly Section[] = [
     interfaceName: 'BackendPagesOptions',
     intro: 'Beside [those of both adapters](#pages):',
   },
-  { heading: '`providers`', interfaceName: 'OAuthProviderOptions', intro: 'Each is a name, or an object with' },
+  {
+    heading: '`signUp`',
+    interfaceName: 'SignUpOptions',
+    intro:
+      '`backendAuth`: true, false or an object. [Further fields at sign-up](backend.md#further-fields-at-sign-up) has an example.',
+  },
+  {
+    heading: '`providers`',
+    interfaceName: 'OAuthProviderOptions',
+    intro: '`backendAuth`. Each is a name or an object.',
+  },
   {
     heading: '`protectResource`',
     interfaceName: 'ProtectResourceOptions',
-    intro: 'The second argument of `protectResource`. [For agents](mcp.md) shows what they do.',
+    intro:
+      'The second argument of `protectResource`. [For agents](mcp.md) shows what they do. Here `undefined` is an error: an unset variable must not widen access.',
   },
   { heading: '`throttle`', interfaceName: 'ThrottleOptions', intro: '`backendAuth`; `false` turns it off.' },
 ];
@@ -196,9 +220,9 @@ function cellsOf({ name, variables, fallback, meaning }: OptionRow, hasVariables
   return {
     cells: [
       code([name]),
+      lead,
       isLong ? (/^(\S+)[;:] /.exec(fallback)?.[1] ?? 'see below') : fallback,
       ...(hasVariables ? [code(variables.slice(0, 1))] : []),
-      lead,
     ],
     more: more.filter((sentence) => sentence !== '').join(' '),
   };
@@ -208,7 +232,7 @@ function cellsOf({ name, variables, fallback, meaning }: OptionRow, hasVariables
 function groupText(rows: readonly OptionRow[]): string {
   const hasVariables = rows.some(({ variables }) => variables.length > 0);
   const all = rows.map((each) => ({ name: each.name, ...cellsOf(each, hasVariables) }));
-  const head = ['Option', 'Default', ...(hasVariables ? ['Environment'] : []), 'Meaning'];
+  const head = ['Option', 'Meaning', 'Default', ...(hasVariables ? ['Environment'] : [])];
   const notes = all.filter(({ more }) => more !== '').map(({ name, more }) => `- \`${name}\`: ${more}`);
   return [
     table(
@@ -219,7 +243,7 @@ function groupText(rows: readonly OptionRow[]): string {
   ].join('\n\n');
 }
 
-/** The groups of a section with their options; its route paths and what no group names come last. */
+/** The groups of a section with their options; the paths of its routes come last. */
 function groupsOf({
   heading,
   interfaceName,
@@ -234,12 +258,12 @@ function groupsOf({
       return found;
     });
   const named = groups.flatMap((group) => group.options);
-  const others = options.filter(({ name }) => !named.includes(name));
-  const isRoute = ({ name }: OptionRow): boolean => /^callbackUrl$|Path$/.test(name);
+  const routes = options.filter(({ name }) => !named.includes(name));
+  const forgotten = routes.filter(({ name }) => !/^callbackUrl$|Path$/.test(name));
+  if (forgotten.length > 0) throw new Error(`No group of ${heading} has ${code(forgotten.map(({ name }) => name))}`);
   return [
     ...groups.map(({ title, options: names }) => ({ title, rows: rowsOf(names) })),
-    { title: `More of ${heading}`, rows: others.filter((option) => !isRoute(option)) },
-    { title: `Routes of ${heading}`, rows: others.filter(isRoute) },
+    { title: `Routes of ${heading}`, rows: routes },
   ].filter(({ rows }) => rows.length > 0);
 }
 
@@ -266,18 +290,19 @@ function firstText(adapter: keyof typeof firstOptions): string {
     if (found === undefined) throw new Error(`${adapter} has no ${name}`);
     return [
       code([name]),
-      code(found.variables.includes(taughtVariable) ? [taughtVariable] : found.variables.slice(0, 1)),
       leadOf(found.meaning),
+      code(found.variables.includes(taughtVariable) ? [taughtVariable] : found.variables.slice(0, 1)),
     ];
   });
-  return `With \`${adapter}\`:\n\n${table(['Option', 'Environment', 'Meaning'], rows)}`;
+  return `With \`${adapter}\`:\n\n${table(['Option', 'Meaning', 'Environment'], rows)}`;
 }
 
 const page = `# Options
 
 <!-- Made by \`npm run docs:options\` from the comments of the schemas in lib/: change those. -->
 
-Options beat environment variables. All are checked at construction, and one error names every problem. \`undefined\` is the same as nothing.
+This page lists every option, with its default and environment variable. An option beats its variable. All options are checked at construction, and one
+error names every problem. An option that is \`undefined\` counts as not given.
 
 ## The five that everyone sets
 

@@ -136,7 +136,7 @@ const absoluteUrl = (what: string) =>
 const optionalText = v.optional(v.string('must be a string'));
 
 const providerEntries = {
-  /** On its button; default: the name as its owner writes it. */
+  /** The text on its button. Default: the name as its owner writes it. */
   label: optionalText,
   /** Scopes to ask for beyond Supabase's own, separated by blanks. */
   scopes: optionalText,
@@ -147,8 +147,8 @@ const providerEntries = {
   queryParams: v.optional(providerParameters),
 };
 
-/** An OAuth provider, by Supabase's name for it, such as `github`. */
 export interface OAuthProviderOptions extends OptionsOf<typeof providerEntries> {
+  /** Supabase's name for it, such as `github`. Required. */
   readonly name: string;
 }
 
@@ -215,12 +215,12 @@ const ownEntries = {
     ['password'],
   ),
   /**
-   * The shortest new password, in characters, which the pages say: the same as in the project, which refuses shorter ones for every client.
-   * Without it the project alone decides, and the pages say what its last refusal named, else 8.
+   * The shortest new password, in characters, which the pages say. Give it the project's own: the project refuses shorter ones for every
+   * client. Default: the project alone decides, and the pages say what its last refusal named, else 8.
    */
   passwordMinLength: v.optional(wholeNumber('characters', 1, 72)),
   /**
-   * Whether visitors can create accounts here; false removes the sign-up route and its links, and codes create no account. An object
+   * Whether users can create accounts here; false removes the sign-up route and its links, and codes create no account. An object
    * (`{ data, check }`) says which further fields of the sign-up form are stored, and checks them. Default true.
    */
   signUp: v.optional(
@@ -266,8 +266,8 @@ const ownEntries = {
   /** Whether signing out ends this session (`local`) or all of the user's (`global`). Default `local`. */
   signOutScope: v.optional(v.picklist(['local', 'global'], "must be 'local' or 'global'"), 'local'),
   /**
-   * How long sign-up, resend and forgot take to say that an email was sent, in milliseconds, so that the time does not tell who has an
-   * account. Slower emails go on in the background. Default 1500; 0 answers when the project does, as tests may want it.
+   * How long sign-up, resend and forgot take to say that an email was sent, in milliseconds. This time does not tell who has an account.
+   * Slower emails go on in the background. Default 1500; 0 answers when the project does, as tests may want it.
    */
   mailAnswerMs: v.optional(wholeNumber('milliseconds, or 0', 0, 10_000), 1_500),
   /** Limits failed sign-ins before the backend is asked; `false` turns that off. */
@@ -279,15 +279,15 @@ const ownEntries = {
     {},
   ),
   /**
-   * Whether Supabase is told the visitor's address in `X-Forwarded-For`. For a self-hosted project whose GoTrue counts by it
+   * Whether Supabase is told the user's address in `X-Forwarded-For`. For a self-hosted project whose GoTrue counts by it
    * (`GOTRUE_RATE_LIMIT_HEADER=X-Forwarded-For`); a hosted project ignores it. Default false.
    */
   forwardClientAddress: v.optional(v.boolean('must be true or false'), false),
-  /** The visitor's address, for the throttle. Default: Express' `req.ip`, which follows `trust proxy`, else the socket's. */
+  /** The user's address, for the throttle. Default: Express' `req.ip`, which follows `trust proxy`, else the socket's. */
   clientAddress: v.optional(callback<(req: IncomingMessage) => string | undefined>('(req) => string | undefined')),
   /**
    * Decides who may have a session here; only `true` does. Asked at every sign-in before anything is stored, and once for each
-   * access token that a request brings, also where no sign-in of ours wrote its cookie. A refusal is a 403 `not_accepted`.
+   * access token that a request brings. It also decides about a cookie that no sign-in of ours wrote. A refusal is a 403 `not_accepted`.
    */
   accept: v.optional(
     callback<(session: BackendSession, req: Request) => boolean | Promise<boolean>>('(session, req) => boolean'),

@@ -234,8 +234,8 @@ export const sharedEntries = {
   fetch: v.optional(callback<typeof globalThis.fetch>('(input, init) => Promise<Response>'), () => globalFetch),
   /**
    * With less than this to live, in seconds, a token is renewed in the background; at most a tenth of its lifetime. Default 60,
-   * 0 turns it off. The request at hand does not wait, so the new token may come too late for this response and be kept in this
-   * process for the next one; with several processes use it together with `coordinator`. With less than 10 seconds to live (or
+   * 0 turns it off. The request at hand does not wait. If the new token comes too late for its response, this process keeps it
+   * for the next one. With several processes, use it together with `coordinator`. With less than 10 seconds to live (or
    * a tenth of its lifetime) a token is always renewed before it is used.
    */
   refreshWindow: v.optional(
@@ -248,7 +248,7 @@ export const sharedEntries = {
   coordinator: v.optional(
     v.custom<SharedCoordinator>(isCoordinator, 'must be a coordinator, such as createRedisCoordinator() makes'),
   ),
-  /** Takes over every error that a visitor would see. */
+  /** Takes over every error that a user would see. */
   onError: v.optional(callback<OnError>('(error, req, res, next) => void')),
   /** Is told what happens, without secrets. */
   onEvent: v.optional(callback<OnEvent>('(event) => void')),

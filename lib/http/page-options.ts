@@ -33,7 +33,7 @@ const brandEntries = {
       ),
     ),
   ),
-  /** BCP 47 tag of the language of `text`. If that has several languages, visitors who accept none of them get this one. Default `en`. */
+  /** BCP 47 tag of the language of `text`. If that has several languages, users who accept none of them get this one. Default `en`. */
   lang: v.optional(languageTag),
   /** `ltr` or `rtl`, for pages in `lang`. Default: the direction of `lang`. */
   dir: v.optional(v.picklist(['ltr', 'rtl'], "must be 'ltr' or 'rtl'")),
@@ -50,7 +50,7 @@ const brandEntries = {
 
 /** The customization of the built-in pages; the same for both adapters. */
 export interface PagesOptions<TextKey extends string = SharedTextKey> extends OptionsOf<typeof brandEntries> {
-  /** Texts in place of the English ones. Of several such objects by language (`{ de, fr }`), the visitor's `Accept-Language` picks one. */
+  /** Texts in place of the English ones. Of several such objects by language (`{ de, fr }`), the user's `Accept-Language` picks one. */
   readonly text?: OwnTexts<TextKey> | TextsByLanguage<TextKey> | undefined;
 }
 

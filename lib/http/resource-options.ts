@@ -25,8 +25,8 @@ export const tokenEntries = {
    */
   audience: v.exactOptional(text('the audience of the tokens, such as https://app.example.com/mcp')),
   /**
-   * The OAuth clients whose tokens pass: their ids, a function of the verified claims, or `'any'` to which the authorization server
-   * gives tokens. Default: with `b2bAuth` `'any'`; required with `backendAuth`.
+   * The OAuth clients whose tokens pass: their ids, a function of the verified claims, or `'any'`. With `'any'` each client passes to
+   * which the authorization server gives tokens. Default: with `b2bAuth` `'any'`; required with `backendAuth`.
    */
   clients: v.exactOptional(
     v.union(
