@@ -1,3 +1,9 @@
+/**
+ * Everything, whichever adapter an app mounts.
+ *
+ * @module express-auth-adapters
+ */
+
 export { b2bAuth } from './b2b/index.ts';
 export type {
   B2bAuthOptions,

@@ -5,10 +5,11 @@
  *     node tools/agent-files.ts [--check]
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, posix } from 'node:path';
+import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { codeBlocks } from '../__tests__/support/markdown.ts';
+import { repositoryPath } from './site/links.ts';
 
 const read = (path: string): string => readFileSync(path, 'utf8');
 
@@ -16,6 +17,8 @@ const read = (path: string): string => readFileSync(path, 'utf8');
 export interface ListedPage {
   /** Relative to the repository. */
   readonly path: string;
+  /** What leads there from the package: the path, or for a page that is not packed its address. */
+  readonly link: string;
   readonly title: string;
   /** The task that the list names beside it, else the first sentence of the page. */
   readonly summary: string;
@@ -31,10 +34,13 @@ export function documentation(): readonly PageGroup[] {
   const seen = new Set<string>(['docs/README.md']);
   const take = (list: string, text: string): ListedPage[] =>
     text.split('\n').flatMap((line) =>
-      [...line.matchAll(/\]\(([^)\s:#]+\.md)(?:#[^)]*)?\)/g)]
-        .map(([, target = '']) => posix.join(posix.dirname(list), target))
-        .filter((path) => path.startsWith('docs/') && existsSync(path) && !seen.has(path) && seen.add(path))
-        .map((path) => describePage(path, /^\| +(.+?) +\| \[[^|]*\|$/.exec(line)?.[1])),
+      [...line.matchAll(/\]\(([^)\s#]+\.md)(?:#[^)]*)?\)/g)].flatMap(([, target = '']) => {
+        const path = repositoryPath(target, list);
+        if (path === undefined || !path.startsWith('docs/') || !existsSync(path) || seen.has(path)) return [];
+        seen.add(path);
+        const link = target.startsWith('https:') ? target : path;
+        return [{ path, link, ...describePage(path, /^\| +(.+?) +\| \[[^|]*\|$/.exec(line)?.[1]) }];
+      }),
     );
   const sections = read('docs/README.md')
     .split(/^## /m)
@@ -43,19 +49,22 @@ export function documentation(): readonly PageGroup[] {
   const groups = sections.map(({ heading, text }) => ({ heading, pages: take('docs/README.md', text) }));
   const moving = { heading: 'Moving here', pages: take('docs/moving.md', read('docs/moving.md')) };
   const recipes = { heading: 'Recipes', pages: take('docs/recipes/README.md', read('docs/recipes/README.md')) };
-  return [...groups, moving, recipes].filter(({ pages }) => pages.length > 0);
+  const isForReaders = ({ heading }: PageGroup): boolean => heading !== 'Contribute';
+  return [...groups.filter(isForReaders), moving, recipes, ...groups.filter((group) => !isForReaders(group))].filter(
+    ({ pages }) => pages.length > 0,
+  );
 }
 
 /** @param task what a table says that the page is for */
-function describePage(path: string, task: string | undefined): ListedPage {
+function describePage(path: string, task: string | undefined): Pick<ListedPage, 'title' | 'summary'> {
   const text = read(path).replaceAll(/^```[\s\S]*?^```$|<!--[\s\S]*?-->/gm, '');
   const title = /^# (.+)$/m.exec(text)?.[1] ?? path;
-  if (task !== undefined) return { path, title: plain(title), summary: plain(task) };
+  if (task !== undefined) return { title: plain(title), summary: plain(task) };
   const paragraphs = text.split(/\n\s*\n/).map((each) => each.trim());
   const prose = paragraphs.find((each) => /^(?:[\p{L}`"*]|\[)/u.test(each)) ?? '';
   const words = plain(prose);
   const [sentence = ''] = /^.*?[.:](?= |$)/.exec(words) ?? [words];
-  return { path, title: plain(title), summary: sentence.replace(/:$/, '.') };
+  return { title: plain(title), summary: sentence.replace(/:$/, '.') };
 }
 
 /** Without links, and on one line. */
@@ -66,19 +75,20 @@ function plain(markdown: string): string {
 /**
  * The list of pages for language models, in the form of https://llmstxt.org.
  *
- * @param urlOf the address of a file of the repository
+ * @param linkOf what leads to a page or file from where the list is; by default from the package
  */
-export function llmsText(urlOf: (path: string) => string = (path) => path): string {
+export function llmsText(linkOf: (file: Pick<ListedPage, 'path' | 'link'>) => string = ({ link }) => link): string {
   const [, summary = ''] = read('README.md').split(/\n\s*\n/);
   const lists = documentation().map(
     ({ heading, pages }) =>
-      `## ${heading}\n\n${pages.map((page) => `- [${page.title}](${urlOf(page.path)}): ${page.summary}`).join('\n')}\n`,
+      `## ${heading}\n\n${pages.map((page) => `- [${page.title}](${linkOf(page)}): ${page.summary}`).join('\n')}\n`,
   );
+  const skill = 'skills/express-auth-adapters/SKILL.md';
   return `# express-auth-adapters
 
 > ${summary.replaceAll('**', '').replaceAll('\n', ' ')}
 
-- To add sign-in to an app, read [the skill](${urlOf('skills/express-auth-adapters/SKILL.md')}) first: the code for each adapter, the traps, and how to check the result.
+- To add sign-in to an app, read [the skill](${linkOf({ path: skill, link: skill })}) first: the code for each adapter, the traps, and how to check the result.
 - \`npx express-auth-adapters doctor\` checks the configuration and says what to change.
 
 ${lists.join('\n')}`;

@@ -6,11 +6,11 @@
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, posix } from 'node:path';
+import { dirname, join } from 'node:path';
 import { llmsText } from './agent-files.ts';
+import { siteLink, sitePath } from './site/links.ts';
 
 const address = 'https://express-auth-adapters.github.io/express-auth-adapters';
-const repository = 'https://github.com/express-auth-adapters/express-auth-adapters/blob/main';
 const out = 'reports/site';
 
 function run(tool: string, ...options: readonly string[]): void {
@@ -20,18 +20,12 @@ function run(tool: string, ...options: readonly string[]): void {
   if (status !== 0) throw new Error(`${tool} ended with ${status}`);
 }
 
-/** Where the Markdown of a page is on the site. */
-function markdownPath(path: string): string {
-  return path.replace(/^docs\//, '').replace(/(^|\/)README\.md$/, '$1index.md');
-}
-
 /** The page's text, with links that work on the site. */
 function markdownOf(path: string): string {
-  return readFileSync(path, 'utf8').replaceAll(/\]\(([^)\s:#]+)(#[^)\s]*)?\)/g, (_, target: string, anchor = '') => {
-    const file = posix.join(posix.dirname(path), target);
-    if (!file.startsWith('docs/')) return `](${repository}/${file}${anchor})`;
-    return `](${posix.relative(posix.dirname(markdownPath(path)), markdownPath(file))}${anchor})`;
-  });
+  return readFileSync(path, 'utf8').replaceAll(
+    /\]\(([^)\s]+)\)/g,
+    (_, target: string) => `](${siteLink(target, path)})`,
+  );
 }
 
 function write(path: string, text: string): void {
@@ -41,6 +35,7 @@ function write(path: string, text: string): void {
 
 rmSync('reports/site-public', { recursive: true, force: true });
 cpSync('docs/screenshots', 'reports/site-public/screenshots', { recursive: true });
+cpSync('tools/site/favicon.svg', 'reports/site-public/favicon.svg');
 const mermaid = 'tools/node_modules/mermaid/dist';
 for (const file of globSync(['mermaid.esm.min.mjs', 'chunks/mermaid.esm.min/*.mjs'], { cwd: mermaid })) {
   cpSync(join(mermaid, file), join('reports/site-public/mermaid', file));
@@ -49,12 +44,12 @@ run('vitepress', 'build', 'tools/site');
 run('typedoc', '--logLevel', 'Warn');
 cpSync('reports/api', join(out, 'api'), { recursive: true });
 
-const pages = globSync('docs/**/*.md').filter((path) => !/^docs\/(?:contributing|releasing)\.md$/.test(path));
-for (const path of pages) write(markdownPath(path), markdownOf(path));
+const pages = globSync('docs/**/*.md');
+for (const path of pages) write(sitePath(path), markdownOf(path));
 const skill = 'skills/express-auth-adapters/SKILL.md';
 write(skill, readFileSync(skill, 'utf8'));
 write(
   'llms.txt',
-  llmsText((path) => `${address}/${markdownPath(path)}`),
+  llmsText(({ path }) => `${address}/${sitePath(path)}`),
 );
 console.log(`${pages.length} pages in ${out}`);

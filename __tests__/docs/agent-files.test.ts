@@ -6,6 +6,7 @@ import * as redis from 'express-auth-adapters/redis';
 import * as testing from 'express-auth-adapters/testing';
 import { errorTable } from '../../lib/error-table.ts';
 import { documentation, llmsText } from '../../tools/agent-files.ts';
+import { blob } from '../../tools/site/links.ts';
 
 const skillPath = 'skills/express-auth-adapters/SKILL.md';
 const skill = readFileSync(skillPath, 'utf8');
@@ -18,24 +19,25 @@ it('llms.txt, AGENTS.md and the skill say what docs/ and their templates say', (
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-it('llms.txt lists each packed page once, with its title and what it is for', () => {
-  const unpacked = ['docs/README.md', 'docs/comparison.md', 'docs/contributing.md', 'docs/releasing.md'];
-  const pages = globSync('docs/**/*.md').filter((path) => !unpacked.includes(path));
+it('llms.txt lists each page once, with its title and what it is for: a packed page by its path', () => {
+  const { files } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly files: readonly string[] };
+  const pages = globSync('docs/**/*.md').filter((path) => path !== 'docs/README.md');
+  const links = pages.map((path) => (files.includes(`!${path}`) ? `${blob}${path}` : path));
   const lines = [...readFileSync('llms.txt', 'utf8').matchAll(/^- \[([^\]]+)\]\(([^)]+)\): (.+)$/gm)];
-  expect(lines.map(([, , path]) => path).sort()).toEqual(pages.sort());
+  expect(lines.map(([, , link]) => link).sort()).toEqual(links.sort());
   for (const [line] of lines) expect(line).toMatch(/: \S.{9,}$/);
 });
 
 it('every file that llms.txt links exists, and its form is that of llmstxt.org', () => {
   const text = readFileSync('llms.txt', 'utf8');
   expect(text).toMatch(/^# express-auth-adapters\n\n> .+\n\n(?:- .+\n)+\n(?:## .+\n\n(?:- .+\n)+\n?)+$/);
-  const targets = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, target = '']) => target);
+  const targets = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, target = '']) => target.replace(blob, ''));
   expect(targets.length).toBeGreaterThan(30);
   expect(targets.filter((target) => !existsSync(target))).toEqual([]);
 });
 
 it('the list for a site has absolute addresses', () => {
-  const text = llmsText((path) => `https://example.com/${path}`);
+  const text = llmsText(({ path }) => `https://example.com/${path}`);
   expect(text).toContain('](https://example.com/docs/guards.md)');
   expect(text).not.toMatch(/\]\((?!https:)/);
   expect(documentation().map(({ heading }) => heading)).toEqual(expect.arrayContaining(['Start', 'Recipes']));

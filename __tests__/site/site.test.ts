@@ -8,6 +8,7 @@ import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
 import { serve } from '../support/servers.ts';
 import type { RunningServer } from '../support/servers.ts';
+import { sitePath } from '../../tools/site/links.ts';
 
 // Building the site and reading each page take their time.
 jest.setTimeout(180_000);
@@ -32,11 +33,9 @@ function fileOf(pathname: string): string | undefined {
   return candidates.find((path) => existsSync(path) && statSync(path).isFile());
 }
 
-const source = globSync('docs/**/*.md').filter((path) => !/^docs\/(?:contributing|releasing)\.md$/.test(path));
+const source = globSync('docs/**/*.md');
 /** The pages' paths below the base, without an ending: `guards`, `recipes/index`. */
-const pages = source
-  .map((path) => path.slice('docs/'.length, -'.md'.length).replace(/(^|\/)README$/, '$1index'))
-  .sort();
+const pages = source.map((path) => sitePath(path).slice(0, -'.md'.length)).sort();
 const withDiagram = source.filter((path) => readFileSync(path, 'utf8').includes('```mermaid'));
 
 let server: RunningServer;
@@ -44,6 +43,7 @@ let browser: TestBrowser;
 let context: BrowserContext;
 let page: Page;
 const foreign: string[] = [];
+const failed: string[] = [];
 
 beforeAll(async () => {
   const { status, stdout, stderr } = spawnSync(process.execPath, ['tools/site.ts'], { encoding: 'utf8' });
@@ -65,6 +65,9 @@ beforeAll(async () => {
       return route.abort();
     },
   );
+  context.on('response', (response) => {
+    if (!response.ok()) failed.push(response.url());
+  });
   page = await context.newPage();
 });
 
@@ -151,6 +154,12 @@ describe('the site', () => {
     expect(foreign).toEqual([]);
   });
 
+  it('loads nothing that is not there, its icon included', async () => {
+    expect(failed).toEqual([]);
+    const icon = await page.locator('link[rel=icon]').getAttribute('href');
+    expect(fileOf(icon ?? '')).toBe(`${folder}/favicon.svg`);
+  });
+
   it('has the API reference, whose links lead to files', () => {
     const files = globSync(`${folder}/api/**/*.html`);
     expect(files.length).toBeGreaterThan(50);
@@ -221,15 +230,20 @@ describe('the site', () => {
   });
 
   it.each(withDiagram.map((path) => path.slice('docs/'.length, -'.md'.length)))(
-    'draws the diagrams of %s, and shows them as text without scripts',
+    'draws the diagrams of %s, sequences as wide as the page, and shows them as text without scripts',
     async (path) => {
       const count = readFileSync(`docs/${path}.md`, 'utf8').split('```mermaid').length - 1;
+      await page.setViewportSize({ width: 1280, height: 800 });
       await page.goto(urlOf(`${path}.html`));
       await page
         .locator('.diagram svg')
         .nth(count - 1)
         .waitFor();
       expect(await page.locator('.diagram svg').count()).toBe(count);
+      const clipped = await page
+        .locator('.picture:has(svg[aria-roledescription=sequence])')
+        .evaluateAll((found) => found.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length);
+      expect(clipped).toBe(0);
       const plain = await browser.newContext({ javaScriptEnabled: false });
       try {
         const still = await plain.newPage();

@@ -1,8 +1,9 @@
 import { posix } from 'node:path';
 import { defineConfig } from 'vitepress';
 import { documentation } from '../../agent-files.ts';
+import { repository, siteLink, sitePath } from '../links.ts';
 
-const repository = 'https://github.com/express-auth-adapters/express-auth-adapters';
+const base = '/express-auth-adapters/';
 const pictures = 'https://raw.githubusercontent.com/express-auth-adapters/express-auth-adapters/main/docs/screenshots/';
 
 /** The same text as a heading's anchor on GitHub, which the pages' links use. */
@@ -13,24 +14,6 @@ const slugify = (heading: string): string =>
     .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-');
 
-/** `docs/recipes/README.md` is served as `recipes/index.html`. */
-const sitePath = (path: string): string => path.replace(/^docs\//, '').replace(/(^|\/)README\.md/, '$1index.md');
-
-/**
- * A link as the page of the site needs it.
- *
- * @param page the page's path in the repository
- */
-function siteLink(target: string, page: string): string {
-  if (/^(?:[a-z]+:|#|\/)/i.test(target)) return target;
-  const [file = '', anchor] = target.split('#');
-  const path = posix.join(posix.dirname(page), file);
-  // What is not documentation is shown in the repository.
-  if (!path.startsWith('docs/')) return `${repository}/blob/main/${path}`;
-  const relative = posix.relative(posix.dirname(sitePath(page)), sitePath(path));
-  return `${relative.startsWith('.') ? '' : './'}${relative}${anchor === undefined ? '' : `#${anchor}`}`;
-}
-
 const byTask = documentation().map(({ heading, pages }) => ({
   text: heading,
   items: pages.map(({ path, title }) => ({ text: title, link: `/${sitePath(path).replace(/index\.md$|\.md$/, '')}` })),
@@ -40,19 +23,16 @@ export default defineConfig({
   title: 'express-auth-adapters',
   description: 'Sign-in for Express through WorkOS AuthKit or Supabase Auth',
   lang: 'en-US',
-  base: '/express-auth-adapters/',
+  base,
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}favicon.svg` }]],
   srcDir: '../../docs',
   outDir: '../../reports/site',
   cacheDir: '../../reports/site-cache',
-  // These concern the repository, and are read there.
-  srcExclude: ['contributing.md', 'releasing.md', 'screenshots/**'],
   rewrites: { 'README.md': 'index.md', 'recipes/README.md': 'recipes/index.md' },
   sitemap: { hostname: 'https://express-auth-adapters.github.io/express-auth-adapters/' },
   ignoreDeadLinks: 'localhostLinks',
   vite: { publicDir: '../reports/site-public' },
-  transformHead: ({ page }) => [
-    ['link', { rel: 'alternate', type: 'text/markdown', href: `/express-auth-adapters/${page}` }],
-  ],
+  transformHead: ({ page }) => [['link', { rel: 'alternate', type: 'text/markdown', href: `${base}${page}` }]],
   themeConfig: {
     nav: [
       { text: 'WorkOS', link: '/quickstart-workos' },
@@ -62,6 +42,12 @@ export default defineConfig({
     sidebar: [{ text: 'Overview', link: '/' }, ...byTask],
     outline: [2, 3],
     search: { provider: 'local' },
+    notFound: {
+      title: 'This page does not exist',
+      quote: 'It may have moved. Look for it in the overview, or search.',
+      linkLabel: 'Overview',
+      linkText: 'Overview',
+    },
     socialLinks: [{ icon: 'github', link: repository }],
   },
   markdown: {
@@ -92,6 +78,13 @@ export default defineConfig({
           if (token.type !== 'th_open' || content?.content !== '' || close === undefined) return;
           token.tag = 'td';
           close.tag = 'td';
+        });
+      });
+      md.core.ruler.push('long-cells', ({ tokens }) => {
+        tokens.forEach((token, index) => {
+          const parts = tokens[index + 1]?.children ?? [];
+          const length = parts.reduce((sum, { type, content }) => sum + (type === 'image' ? 0 : content.length), 0);
+          if (token.type === 'td_open' && length > 24) token.attrSet('class', 'long');
         });
       });
       const { code_inline: inlineCode, fence } = md.renderer.rules;

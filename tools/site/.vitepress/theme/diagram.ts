@@ -1,10 +1,12 @@
 import { useData, withBase } from 'vitepress';
 import { defineComponent, h, onMounted, ref, watch } from 'vue';
 
-/** A phone scrolls a wide diagram, because its text would be too small to read. */
-const naturalSize = {
-  flowchart: { useMaxWidth: false },
-  sequence: { useMaxWidth: false },
+/** Four participants fit beside the outline. A phone scrolls a wide diagram, because its text would be too small to read. */
+const sizes = {
+  fontSize: 14,
+  themeVariables: { fontSize: '14px' },
+  flowchart: { useMaxWidth: false, wrappingWidth: 360 },
+  sequence: { useMaxWidth: false, wrap: true, width: 120, actorMargin: 40, diagramMarginX: 8 },
   state: { useMaxWidth: false },
 };
 
@@ -22,7 +24,7 @@ export const Diagram = defineComponent({
       mermaid.initialize({
         startOnLoad: false,
         securityLevel: 'strict',
-        ...naturalSize,
+        ...sizes,
         theme: isDark.value ? 'dark' : 'neutral',
       });
       count += 1;
