@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { deliver, emptyLine, exchange, mergeLines, positionOf, present } from '../../lib/session/token-line.ts';
+import { deliver, emptyLine, exchange, mergeLines, settledOf, present } from '../../lib/session/token-line.ts';
 import type { TokenLine } from '../../lib/session/token-line.ts';
 import { checkInputs } from '../support/inputs.ts';
 
@@ -100,9 +100,9 @@ class World {
     const way = [sent];
     let token = sent;
     for (let round = 0; round < 4; round += 1) {
-      const position = positionOf(own(), token, now);
-      if (position?.kind === 'renewed') {
-        token = position.text;
+      const settled = settledOf(own(), token, now);
+      if (settled?.kind === 'renewed') {
+        token = settled.text;
         if (this.#isLive(token)) return { token, way };
         way.push(token);
         continue;

@@ -9,7 +9,7 @@ import {
   lifeOf,
   mergeLines,
   openMs,
-  positionOf,
+  settledOf,
   present,
   refuse,
   refusedMs,
@@ -31,16 +31,16 @@ function chain(tokens: string, line = emptyLine, at = now): TokenLine {
 
 /** What the holder of a token gets. */
 function newestFor(line: TokenLine, token: string, at = now): string | undefined {
-  const position = positionOf(line, token, at);
-  return position?.kind === 'renewed' ? position.text.replace('of ', '') : position?.reason;
+  const settled = settledOf(line, token, at);
+  return settled?.kind === 'renewed' ? settled.text.replace('of ', '') : settled?.reason;
 }
 
 describe('a token', () => {
   const line = chain('ab');
 
   it('that was exchanged leads to the newest one for eight days', () => {
-    expect(positionOf(line, 'a', now + openMs)).toEqual({ kind: 'renewed', text: 'of b' });
-    expect(positionOf(line, 'a', now + openMs + 1)).toBeUndefined();
+    expect(settledOf(line, 'a', now + openMs)).toEqual({ kind: 'renewed', text: 'of b' });
+    expect(settledOf(line, 'a', now + openMs + 1)).toBeUndefined();
     expect([isOpen(line, now), lifeOf(line, now)]).toEqual([true, openMs]);
   });
 
@@ -96,13 +96,13 @@ describe('a token', () => {
   it('keeps its first answer, and an old answer brings no old tokens back', () => {
     expect(exchange(line, 'a', { newest: 'other', text: 'late' }, now)).toBe(line);
     const late = exchange(chain('bc'), 'a', { newest: 'b', text: 'of b' }, now);
-    expect(positionOf(late, 'a', now)).toEqual({ kind: 'renewed', text: 'of c' });
+    expect(settledOf(late, 'a', now)).toEqual({ kind: 'renewed', text: 'of c' });
   });
 
   it('that the provider refused stays refused for ten minutes, unless it was exchanged', () => {
     const refused = refuse(line, 'x', 'invalid_grant', now);
-    expect(positionOf(refused, 'x', now + refusedMs)).toEqual({ kind: 'ended', reason: 'invalid_grant' });
-    expect(positionOf(refused, 'x', now + refusedMs + 1)).toBeUndefined();
+    expect(settledOf(refused, 'x', now + refusedMs)).toEqual({ kind: 'ended', reason: 'invalid_grant' });
+    expect(settledOf(refused, 'x', now + refusedMs + 1)).toBeUndefined();
     expect(refuse(refused, 'x', 'another reason', now)).toBe(refused);
     expect(refuse(line, 'a', 'invalid_grant', now)).toBe(line);
     expect(newestFor(exchange(refused, 'x', { newest: 'y', text: 'of y' }, now), 'x')).toBe('y');
@@ -239,7 +239,7 @@ it('is bounded, plain data, and merges in any order, whatever happens to it', ()
       if (does === 'forget') return forgetToken(line, each, at);
       if (does === 'deliver') return deliver(line, each, Object.keys(line.answers)[0] ?? '', at);
       const next = exchange(line, each, { newest: `${each}${(serial += 1)}`, text: 'text' }, at);
-      expect(positionOf(next, each, at)?.kind).toBe('renewed');
+      expect(settledOf(next, each, at)?.kind).toBe('renewed');
       return next;
     }, emptyLine);
   fc.assert(
@@ -259,7 +259,7 @@ it('is bounded, plain data, and merges in any order, whatever happens to it', ()
       const [token = ''] = a.spent.map((each) => each.token);
       const closed = deliver(a, token, a.spent.find((each) => each.token === token)?.issued ?? '', now + 1_000);
       for (const merged of [mergeLines(a, closed, now), mergeLines(closed, a, now)]) {
-        expect(positionOf(merged, token, now + minute)).toBeUndefined();
+        expect(settledOf(merged, token, now + minute)).toBeUndefined();
       }
     }),
   );

@@ -1,6 +1,6 @@
 import { createBoundedMap, stringBytes } from '../core/bounded-map.ts';
-import { emptyLine, isOpen, lifeOf, mergeLines, openMs, positionOf, refusedMs } from './token-line.ts';
-import type { KnownLine, Place, Position, TokenLine } from './token-line.ts';
+import { emptyLine, isOpen, lifeOf, mergeLines, openMs, settledOf, refusedMs } from './token-line.ts';
+import type { KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
 export type LineMemory = ReturnType<typeof createLineMemory>;
 
@@ -53,9 +53,9 @@ export function createLineMemory(now: () => number) {
   return {
     get,
     /** What the holder of a token gets. */
-    find({ line, token }: Place): Position | undefined {
+    find({ line, token }: Place): SettledRefresh | undefined {
       const refusal = refused.get(token);
-      return positionOf(get(line).line, token, now()) ?? (refusal && { kind: 'ended', reason: refusal.reason });
+      return settledOf(get(line).line, token, now()) ?? (refusal && { kind: 'ended', reason: refusal.reason });
     },
     replace,
     /** Adds what is known elsewhere. @returns what is known together */

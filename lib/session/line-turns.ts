@@ -5,7 +5,7 @@ import { AuthError } from '../errors.ts';
 import { fitForEvent } from './events.ts';
 import type { SharedCoordinator, SharedLine, TakenLine } from './shared-coordinator.ts';
 import { forever } from './record.ts';
-import { emptyLine, lifeOf, mergeLines, positionOf } from './token-line.ts';
+import { emptyLine, lifeOf, mergeLines, settledOf } from './token-line.ts';
 import type { KnownLine, Place, TokenLine } from './token-line.ts';
 
 /** One process' turn to exchange a token. */
@@ -122,7 +122,7 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number) {
         let taken = await shared.take(line, { token, holder }, [token, attempt]);
         if (taken.holder === undefined) {
           const { failure, ...known } = read(taken);
-          if (positionOf(known.line, token, now()) !== undefined) return known;
+          if (settledOf(known.line, token, now()) !== undefined) return known;
           if (failure?.attempt === attempt) throw fromFailure(failure);
           // Its time is over.
           taken = await shared.take(line, { token, holder }, []);

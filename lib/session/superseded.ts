@@ -44,9 +44,9 @@ function knownReason<Content>(
   { issuedAt }: StoredSession<Content>,
   place: Place,
 ): string | undefined {
-  const position = lines.settled(place);
-  if (position?.kind === 'ended') return position.reason;
-  const next = position && source.deserialize(position.text);
+  const settled = lines.settled(place);
+  if (settled?.kind === 'ended') return settled.reason;
+  const next = settled && source.deserialize(settled.text);
   // A provider may give the same refresh token again.
   const isExchanged = next !== undefined && placeOf(source.adapter, source.toStored(next)).token !== place.token;
   return isExchanged || lines.isSuperseded(place, issuedAt) ? 'superseded' : undefined;

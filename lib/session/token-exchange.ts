@@ -2,11 +2,8 @@ import { AuthError } from '../errors.ts';
 import type { LineMemory } from './line-memory.ts';
 import type { LineTurns, Turn } from './line-turns.ts';
 import type { OutageReport } from './outages.ts';
-import { exchange, mergeLines, newestFor, positionOf, refuse } from './token-line.ts';
-import type { KnownLine, Place, Position, TokenLine } from './token-line.ts';
-
-/** The provider's definitive answer, as the line says it to each holder of the token. */
-export type SettledRefresh = Position;
+import { exchange, mergeLines, newestFor, settledOf, refuse } from './token-line.ts';
+import type { KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
 /** The provider's answer to the exchange of a token. */
 export type Exchanged =
@@ -109,7 +106,7 @@ async function exchangeInTurn(
   if (!('holder' in turn)) {
     // This process may know a newer one, as after an outage.
     const settled =
-      positionOf(memory.learn(place.line, turn), place.token, now()) ?? positionOf(turn.line, place.token, now());
+      settledOf(memory.learn(place.line, turn), place.token, now()) ?? settledOf(turn.line, place.token, now());
     if (settled === undefined) throw new Error('The coordinator holds an exchanged token without its answer');
     if (settled.kind === 'ended') memory.refuse(place, settled.reason);
     return { settled, isNew: false };
@@ -117,7 +114,7 @@ async function exchangeInTurn(
   // A full line drops tokens between: where one that led to this one leads elsewhere, this one was exchanged.
   const known = memory.learn(place.line, turn.shared);
   const led = former.find(({ token }) => (newestFor(known, token, now()) ?? place.token) !== place.token);
-  const newer = led && positionOf(known, led.token, now());
+  const newer = led && settledOf(known, led.token, now());
   if (newer !== undefined) {
     turns.settle(place, turn, (line) => line, signal).catch(() => undefined);
     return { settled: newer, isNew: false };
@@ -154,7 +151,7 @@ function conclude(
 ): TokenAnswer {
   const { former = [] } = exchanging;
   const { now, turns, memory } = parts;
-  const settled = positionOf(memory.learn(place.line, state), place.token, now()) ?? answer;
+  const settled = settledOf(memory.learn(place.line, state), place.token, now()) ?? answer;
   if (settled.kind === 'ended') memory.refuse(place, settled.reason);
   // The tokens that led to this one may stand in other lines: without a session id, or under an earlier one.
   for (const name of new Set(former.map(({ line }) => line))) {

@@ -56,8 +56,8 @@ export interface KnownLine {
   readonly version?: string | undefined;
 }
 
-/** What the line says of a token. */
-export type Position =
+/** What became of a token, as the line says it to each of its holders: its newest tokens, or the provider's refusal. */
+export type SettledRefresh =
   { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
 
 /** What a token was exchanged for. */
@@ -86,7 +86,7 @@ const maxCharacters = 64 * 1024;
 
 export const emptyLine: TokenLine = { spent: [], refused: [], answers: {} };
 
-export function positionOf(line: TokenLine, token: string, now: number): Position | undefined {
+export function settledOf(line: TokenLine, token: string, now: number): SettledRefresh | undefined {
   const newest = newestFor(line, token, now);
   const text = newest === undefined ? undefined : answerOf(line, newest);
   if (text !== undefined) return { kind: 'renewed', text };
@@ -109,7 +109,7 @@ export function exchange(
   { newest, text, isForeign = false, lifeMs = openMs, held }: NewTokens,
   now: number,
 ): TokenLine {
-  if (positionOf(line, token, now)?.kind === 'renewed' || text.length > maxCharacters) return line;
+  if (settledOf(line, token, now)?.kind === 'renewed' || text.length > maxCharacters) return line;
   const until = now + lifeMs;
   const at = Math.max(now, ...line.spent.map(({ newestAt }) => newestAt + 1));
   const entryOf = (spent: string): SpentToken => {
@@ -131,7 +131,7 @@ export function exchange(
 
 /** The provider refused a token. @returns the very same line where it says that the token was exchanged, or refused */
 export function refuse(line: TokenLine, token: string, reason: string, now: number): TokenLine {
-  if (positionOf(line, token, now) !== undefined) return line;
+  if (settledOf(line, token, now) !== undefined) return line;
   return tidy({ ...line, refused: [...line.refused, { token, reason, until: now + refusedMs }] }, now);
 }
 

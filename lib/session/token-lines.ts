@@ -10,12 +10,12 @@ import type { OutageReport } from './outages.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 import type { StoredSession } from './source.ts';
 import { exchangeToken, VariantRefused } from './token-exchange.ts';
-import type { Exchange, LineParts, SettledRefresh, TokenAnswer } from './token-exchange.ts';
+import type { Exchange, LineParts, TokenAnswer } from './token-exchange.ts';
 import { deliver, exchange, forgetToken, present } from './token-line.ts';
-import type { Place, TokenLine } from './token-line.ts';
+import type { Place, SettledRefresh, TokenLine } from './token-line.ts';
 
-export type { Place } from './token-line.ts';
-export type { Exchanged, SettledRefresh, TokenAnswer } from './token-exchange.ts';
+export type { Place, SettledRefresh } from './token-line.ts';
+export type { Exchanged, TokenAnswer } from './token-exchange.ts';
 
 /** One line of tokens per session: one exchange per token, delivery, and rest after a failure. */
 export interface TokenLines {
