@@ -41,8 +41,10 @@ interface Old<Content> {
 interface Round<Content> {
   readonly first: StoredSession<Content>;
   readonly current: StoredSession<Content>;
-  /** The last one is that of `current`. */
-  readonly places: readonly [...Place[], Place];
+  /** Where `current` stands. */
+  readonly place: Place;
+  /** Where the tokens stand that led to it, the browser's own first. */
+  readonly former: readonly Place[];
   readonly request: RenewalRequest<Content>;
 }
 
@@ -81,7 +83,7 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
   const takeRound = createRound(context);
 
   return async function renew(first, request) {
-    const former: Place[] = [];
+    let former: readonly Place[] = [];
     let current = first;
     /** Due for renewal, but valid where the provider returns nothing better. */
     let best: Renewed<Content> | undefined;
@@ -94,7 +96,7 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
         return { kind: 'skipped' };
       }
       try {
-        const found = await takeRound({ first, current, places: [...former, place], request });
+        const found = await takeRound({ first, current, place, former, request });
         if (found.kind !== 'old') return found;
         current = found.next;
         best = found.answer;
@@ -102,7 +104,7 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
         if (best !== undefined) return best;
         throw error;
       }
-      former.push(place);
+      former = [...former, place];
     }
     if (best !== undefined) return best;
     throw new AuthError('token_rejected');
@@ -128,9 +130,11 @@ function createRound<Content>(
     standing === 'spent' || isRenewalUrgent(session.claims, now());
 
   return async (round) => {
-    const { first, current, places, request } = round;
+    const { first, current, place, former, request } = round;
+    const places = [...former, place];
     const { settled, isNew } = await askLine(round);
     if (settled.kind === 'ended') {
+      // Not by its place: an unverified token may name another user's session.
       const isSuperseded = lines.isSuperseded(placeOf(source.adapter, current), current.issuedAt);
       if (settled.reason === 'superseded' || isSuperseded) return { kind: 'ended', reason: 'superseded' };
       if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
@@ -141,7 +145,7 @@ function createRound<Content>(
     const next = source.toStored(renewed);
     const { standing, isConfirmed } = await checkBoth(first, next);
     if (isRevocation(standing)) {
-      places.forEach((place) => lines.forgetToken(place));
+      places.forEach((each) => lines.forgetToken(each));
       return { kind: 'ended', reason: standing };
     }
     const taken = await takeAnswer(context, next, places, isNew ? 'new' : request.variant);
@@ -159,8 +163,7 @@ function createRound<Content>(
 function createAskLine<Content>(context: SessionContext<Content>): (round: Round<Content>) => Promise<TokenAnswer> {
   const { source, lines, revocations } = context;
   const refresh = createRefresh(context);
-  return async ({ first, current, places, request: { client, variant } }) => {
-    const place = places.at(-1) ?? placeOf(source.adapter, current);
+  return async ({ first, current, place, former, request: { client, variant } }) => {
     const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> => {
       // The provider may take a second use of a spent token for a theft, and end the session.
       if (revocations.isSpent(revocations.keysOf(current, place.token)))
@@ -169,13 +172,13 @@ function createAskLine<Content>(context: SessionContext<Content>): (round: Round
       return variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
     };
     const answer = await lines.run(place, {
-      former: places.slice(0, -1),
+      former,
       variant: variant?.name,
       run: (signal) => refresh(current, call, signal),
     });
     if (answer.isNew && variant !== undefined && answer.settled.kind === 'renewed') {
       const sessionIds = [first.sessionId, current.sessionId];
-      const tokens = places.map(({ token }) => token);
+      const tokens = [...former, place].map(({ token }) => token);
       await revocations.spend(sessionIds, tokens, revocationMs(current.tokenLifetimeMs));
     }
     return answer;

@@ -81,9 +81,11 @@ export async function exchangeToken(
   } catch (error) {
     if (own === undefined) {
       if (signal.aborted) throw error;
-      // The provider's answer in another process is final; asking again from every process would not help it recover.
+      // What another process' attempt failed with: asking again from every process would not help the provider recover.
       if (error instanceof AuthError && error.reason !== variantRefused) throw error;
+      // Another process was refused a variant, so the token is still valid.
       if (error instanceof AuthError) return exchangeToken(parts, place, exchanging, signal);
+      // The coordinator failed.
       parts.outages.failed('refresh');
     }
   }
@@ -165,16 +167,11 @@ function conclude(
 }
 
 /** The line with the answer. */
-function withAnswer(
-  { now }: LineParts,
-  { line: name, token }: Place,
-  answer: Exchanged,
-  { former: [browsers] = [] }: Exchange,
-) {
+function withAnswer({ now }: LineParts, { line: name, token }: Place, answer: Exchanged, { former = [] }: Exchange) {
   return (line: TokenLine): TokenLine => {
     if (answer.kind === 'ended') return refuse(line, token, answer.reason, now());
     const { text, place, lifeMs } = answer;
     const isForeign = name !== place.line;
-    return exchange(line, token, { newest: place.token, text, isForeign, lifeMs, held: browsers?.token }, now());
+    return exchange(line, token, { newest: place.token, text, isForeign, lifeMs, held: former[0]?.token }, now());
   };
 }
