@@ -1,5 +1,4 @@
 import type { Allowance } from './allowance.ts';
-import type { AskOnce } from './ask-once.ts';
 import type { Session } from '../types.ts';
 import type { Emit } from './events.ts';
 import type { Revocations } from './revocations.ts';
@@ -11,7 +10,6 @@ import type { TokenLines } from './token-lines.ts';
 export interface SessionContext<Content> {
   readonly source: SessionSource<Content>;
   readonly lines: TokenLines;
-  readonly askOnce: AskOnce;
   readonly revocations: Revocations;
   readonly cache: SessionCache;
   /** Sessions that were verified while the coordinator did not answer: another process may know of their end. */

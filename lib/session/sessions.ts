@@ -112,8 +112,9 @@ export function createSessions<Content>(
   settings: SessionSettings,
 ): SessionResolver<Content> {
   const changes: ChangeCount = { count: 0 };
-  const context = createContext(source, settings, changes);
-  const { cache, revocations, now } = context;
+  const sharing = createSharing(settings);
+  const context = createContext(source, settings, sharing, changes);
+  const { cache, revocations, now, timeoutMs } = context;
   const renew = createRenew(context);
   const switchSession = createSwitchSession(context, renew);
   const sessionWatch = createSessionWatch(revocations, now);
@@ -147,7 +148,7 @@ export function createSessions<Content>(
     withdrawGrant: (grant) => revocations.withdrawGrant(grant),
     allowGrant: (grant) => revocations.allowGrant(grant),
     endOthers: (kept) => revocations.endOthers(kept),
-    askOnce: context.askOnce,
+    askOnce: createAskOnce(source.adapter, { now, timeoutMs, ...sharing }),
     renewSession: (target) => revocations.renew(target),
     revokeSession: createRevoke(context, 'signed_out'),
     awaitSuccessor: createRevoke(context, 'replaced'),
@@ -185,19 +186,22 @@ function createRenewOthers<Content>({
   };
 }
 
+/** The coordinator, and what reports its outages. */
+function createSharing({ coordinator, timeoutMs, emit }: SessionSettings) {
+  const shared = coordinator && boundCoordinator(coordinator, Math.ceil(timeoutMs / coordinatorShare));
+  return { shared, outages: createOutageReport(shared, emit) };
+}
+
 function createContext<Content>(
   source: SessionSource<Content>,
   settings: SessionSettings,
+  { shared, outages }: ReturnType<typeof createSharing>,
   changes: ChangeCount,
 ): SessionContext<Content> {
   const { timeoutMs, refreshWindow, maxCachedSessions, emit, now } = settings;
-  const shared =
-    settings.coordinator && boundCoordinator(settings.coordinator, Math.ceil(timeoutMs / coordinatorShare));
-  const outages = createOutageReport(shared, emit);
   return {
     source,
     lines: createTokenLines({ now, emit, timeoutMs, shared, outages }),
-    askOnce: createAskOnce(source.adapter, { now, timeoutMs, shared, outages }),
     revocations: createRevocations(source.adapter, shared, outages, now, changes),
     cache: createSessionCache(maxCachedSessions, now),
     unconfirmed: new WeakSet(),
