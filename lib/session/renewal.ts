@@ -165,7 +165,7 @@ function createAskLine<Content>(context: SessionContext<Content>): (round: Round
   const refresh = createRefresh(context);
   return async ({ first, current, place, former, request: { client, variant } }) => {
     const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> => {
-      // The provider may take a second use of a spent token for a theft, and end the session.
+      // A switch leaves an access token that is still valid, and the provider may take a second use of its refresh token for a theft.
       if (revocations.isSpent(revocations.keysOf(current, place.token)))
         return Promise.resolve({ kind: 'ended', reason: 'superseded' });
       const { content } = current;

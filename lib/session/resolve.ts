@@ -151,6 +151,7 @@ async function look<Content>(
   const { source, lines, revocations, unconfirmed, now } = context;
   const place = placeOf(source.adapter, candidate);
   const { token } = place;
+  // The other processes are asked once: about a sealed cookie before its token is verified, about any other one afterward.
   const before = await checkUnverified(context, candidate, token);
   if (isRevocation(before.standing)) return { kind: 'over', reason: before.standing };
   const verdict = await verifyStored(source, candidate, request.allowance);
@@ -171,7 +172,7 @@ async function look<Content>(
   return { kind: 'resolved', resolution: await renewAhead(context, renew, { candidate, session }, request) };
 }
 
-/** Anyone can forge an unsealed cookie: until it is verified, only this process is asked about it. */
+/** Anyone can forge an unsealed cookie, so only what this process knows counts until it is verified. */
 function checkUnverified<Content>(
   { source, revocations }: SessionContext<Content>,
   candidate: Candidate<Content>,

@@ -158,6 +158,7 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
       const { ended = -1, signedOut = -1, replaced = -1 } = record;
       const passed = [ended, signedOut, replaced].filter((time) => time < forever);
       const start = Math.max(now(), ...passed.map((time) => time + 1));
+      // A sealed cookie names this start, and a token the provider's.
       const change = { ...sparing(record, beganAt), ...sparing(record, start) };
       if (session !== undefined && Object.keys(change).length > 0) {
         // The provider may give a sign-in that it continues the start of the earlier one, whose tokens must not pass again.

@@ -7,6 +7,8 @@
  *     │                    └────eight days after the tokens of its last exchange expire───────▲
  *     └────the provider refuses it──▶ refused, for ten minutes
  * ```
+ *
+ * A closed token goes to the provider again: where the network lost the response, only its replay window can still help.
  */
 export interface TokenLine {
   /** Exchanged tokens, oldest first. */
