@@ -1,3 +1,7 @@
+import { jest } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { BuiltInPage, RenderPage } from '../../lib/http/index.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 import { startB2bApp } from '../support/b2b-app.ts';
@@ -5,7 +9,7 @@ import type { B2bApp } from '../support/b2b-app.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { everyPageState } from '../support/built-in-pages.ts';
-import { describeAtRoot } from '../support/only.ts';
+import { describeAtRoot, itOnExpress } from '../support/only.ts';
 
 let app: BackendApp | undefined;
 let b2b: B2bApp | undefined;
@@ -15,6 +19,7 @@ const start = async (render: unknown, setup: BackendAppSetup = {}): Promise<Back
     options: { ...setup.options, pages: { ...setup.options?.pages, render: render as RenderPage } },
   }));
 afterEach(async () => {
+  jest.restoreAllMocks();
   await app?.close();
   await b2b?.close();
   app = b2b = undefined;
@@ -103,10 +108,40 @@ describeAtRoot('pages.render', () => {
     expect((await started.visitor().get('/auth/login')).status).toBe(500);
   });
 
-  it('that does not answer in time leaves the response to the built-in page', async () => {
-    const started = await start(() => new Promise(() => undefined), { options: { timeoutMs: 100 } });
-    const page = await started.visitor().get('/auth/login');
-    expect([page.status, page.text.slice(0, builtIn.length)]).toEqual([200, builtIn]);
+  it('is waited for, because a late answer would be an error that ends the process', async () => {
+    const started = await start(
+      async (_req: unknown, res: Parameters<RenderPage>[1]) => {
+        for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+        res.end('own');
+        return true;
+      },
+      { options: { timeoutMs: 100 } },
+    );
+    // Every deadline is over at once.
+    jest.spyOn(AbortSignal, 'timeout').mockImplementation(() => {
+      const controller = new AbortController();
+      setImmediate(() => controller.abort());
+      return controller.signal;
+    });
+    expect((await started.visitor().get('/auth/login')).text).toBe('own');
+  });
+
+  itOnExpress('may hand the page to a template engine', async () => {
+    const render: RenderPage = (_req, res, page) => {
+      res.render('auth', page);
+      return true;
+    };
+    const folder = mkdtempSync(join(tmpdir(), 'views-'));
+    writeFileSync(join(folder, 'auth.own'), '');
+    const started = await start(render, {
+      before({ express }) {
+        express.engine('own', (_file, page, done) => done(null, `own: ${(page as BuiltInPage).title}`));
+        express.set('views', folder).set('view engine', 'own');
+      },
+    });
+    const failed = await postForm(started.visitor(), '/auth/login', wrong);
+    expect([failed.status, failed.text]).toEqual([401, 'own: Sign in']);
+    rmSync(folder, { recursive: true });
   });
 
   it('may stream', async () => {
@@ -143,12 +178,16 @@ describeAtRoot('pages.render', () => {
   });
 
   it('cannot change the page that another response shares', async () => {
+    const actions: unknown[] = [];
     const started = await start((...[req, res, page]: Parameters<RenderPage>) => {
+      actions.push(page.action);
       expect(() => Object.assign(page.values, { returnTo: '//evil.example' })).toThrow(TypeError);
-      expect(() => Object.assign(page, { action: 'https://evil.example' })).toThrow(TypeError);
+      Object.assign(page, { action: 'https://evil.example' });
       return asJson(req, res, page);
     });
-    expect((await started.visitor().get('/auth/login')).status).toBe(200);
+    const browser = started.visitor();
+    await Promise.all([1, 2].map(() => postForm(browser, '/auth/login', wrong)));
+    expect(actions).toEqual(['/auth/login', '/auth/login']);
   });
 
   it('lets pages.signIn be loginPath itself', async () => {
