@@ -4,6 +4,7 @@ import { passportShape } from '../../lib/passport/index.ts';
 import type { PassportRequest, PassportShapeOptions } from '../../lib/passport/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import type { Handler } from '../support/handler-list.ts';
 import { sendJson } from '../support/hosts.ts';
 
 interface Row {
@@ -32,19 +33,26 @@ const ada = demoUsers.personal;
 const adaOnly = ({ user }: { readonly user: { readonly id: string } }): Row | null =>
   user.id === ada.id ? { name: 'Ada' } : null;
 
-/** What a route after the middleware answers. */
+/** What a route after the middleware answers, and an error handler. */
 async function start(
   options: Partial<PassportShapeOptions<Row>>,
   answer: (req: OldRequest, res: { readonly locals?: { readonly user?: unknown } }) => unknown,
+  before: Handler = (_req, _res, next) => next(),
 ): Promise<B2bApp> {
   app = await startB2bApp({
     provider,
     after: (host) => {
+      host.use(before);
       host.use(passportShape<Row>({ load: adaOnly, ...options }));
       host.get('/old', (req, res) => sendJson(res, answer(req as IncomingMessage as OldRequest, res)));
+      host.onError((_error, req, res) => sendJson(res, answer(req as IncomingMessage as OldRequest, res), 500));
     },
   });
   return app;
+}
+
+function fail(): never {
+  throw new Error('no table');
 }
 
 const shape = (req: OldRequest, res: { readonly locals?: { readonly user?: unknown } }): unknown => [
@@ -70,7 +78,9 @@ describe('passportShape', () => {
   it.each([
     ['null', () => null],
     ['a promise of null', () => Promise.resolve(null)],
-    ['undefined', () => undefined as unknown as null],
+    ['undefined', () => undefined],
+    ['false', () => false as const],
+    ['a promise of false', () => Promise.resolve(false as const)],
   ])('sets no user where load returns %s', async (_what, load) => {
     const visitor = await (await start({ load }, shape)).signedIn();
     expect((await visitor.get('/old')).json).toEqual([null, null, false, true]);
@@ -83,16 +93,27 @@ describe('passportShape', () => {
     expect(load.mock.calls.filter(([, req]) => req.url === '/old')).toHaveLength(1);
   });
 
-  it.each([
-    [
-      'throws',
-      () => {
-        throw new Error('no table');
-      },
-    ],
-    ['rejects', () => Promise.reject(new Error('no table'))],
-  ])('passes on the error where load %s', async (_what, load) => {
-    const visitor = await (await start({ load }, shape)).signedIn();
+  it.each<[string, Partial<PassportShapeOptions<Row>>]>([
+    ['where load throws', { load: fail }],
+    ['where load rejects', { load: () => Promise.reject(new Error('no table')) }],
+    ['where the adapter is not mounted', { adapter: 'backend' }],
+  ])('passes on the error %s, as a request without a user', async (_what, options) => {
+    const forged: Handler = (req, _res, next) => {
+      Object.assign(req, { user: { name: 'forged' }, isAuthenticated: () => true });
+      next();
+    };
+    const visitor = await (await start(options, shape, forged)).signedIn();
+    const { status, json } = await visitor.get('/old');
+    expect([status, json]).toEqual([500, [null, null, false, true]]);
+  });
+
+  it('passes on the error where it cannot set the user', async () => {
+    const locked: Handler = (req, _res, next) => {
+      Object.defineProperty(req, 'user', { get: () => ({ name: 'forged' }) });
+      next();
+    };
+    const answer = (req: OldRequest): unknown => req.user;
+    const visitor = await (await start({}, answer, locked)).signedIn();
     expect((await visitor.get('/old')).status).toBe(500);
   });
 

@@ -10,9 +10,12 @@ export interface PassportShapeOptions<User, Name extends AdapterName = AdapterNa
   readonly adapter?: Name;
   /**
    * The user of a session, such as the row of your table. It runs once per request, as Passport's `deserializeUser`.
-   * With `null` the request counts as signed out. An error goes to Express' error handling.
+   * With `null`, `undefined` or `false` the request counts as signed out. An error goes to Express' error handling.
    */
-  readonly load: (session: SessionOf<Name>, req: IncomingMessage) => User | null | Promise<User | null>;
+  readonly load: (
+    session: SessionOf<Name>,
+    req: IncomingMessage,
+  ) => User | null | undefined | false | Promise<User | null | undefined | false>;
 }
 
 /** A request after `passportShape`. */
@@ -40,24 +43,28 @@ export function passportShape<User, Name extends AdapterName = AdapterName>(
 ): PassportShape {
   const { adapter, load } = readOptions(options);
 
-  async function userOf(req: IncomingMessage): Promise<User | undefined> {
+  async function shape(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    // At first no user, also for an error handler: what other code has set before is not trusted.
+    setUser(req, res, undefined);
     const session: Session | null = adapter === undefined ? await getSession(req) : await getSession(req, adapter);
-    if (session === null) return undefined;
-    const user = await load(session as SessionOf<Name>, req);
-    return user ?? undefined;
+    const user = session === null ? null : await load(session as SessionOf<Name>, req);
+    // As Passport's own `isAuthenticated`.
+    if (Boolean(user)) setUser(req, res, user);
   }
 
   return (req, res, next) => {
-    userOf(req).then(
-      (user) => {
-        Object.assign(req, { user, ...questions(user), ...instead });
-        const carrier: ServerResponse & { locals?: object } = res;
-        carrier.locals = Object.assign(carrier.locals ?? {}, { user });
-        goOn(next);
-      },
+    shape(req, res).then(
+      () => goOn(next),
       (error: unknown) => goOn(next, asError(error)),
     );
   };
+}
+
+function setUser(req: IncomingMessage, res: ServerResponse & { locals?: object }, user: unknown): void {
+  const isSignedIn = user !== undefined;
+  const questions = { isAuthenticated: () => isSignedIn, isUnauthenticated: () => !isSignedIn };
+  Object.assign(req, { user, ...questions, ...instead });
+  res.locals = Object.assign(res.locals ?? {}, { user });
 }
 
 /** @param options a caller without types may leave them out */
@@ -71,11 +78,6 @@ function readOptions<Options extends object>(options: Options | undefined): Opti
   ];
   if (options === undefined || problems.length > 0) throw new ConfigurationError('passportShape', problems);
   return options;
-}
-
-function questions(user: unknown): Pick<PassportRequest<unknown>, 'isAuthenticated' | 'isUnauthenticated'> {
-  const isSignedIn = user !== undefined;
-  return { isAuthenticated: () => isSignedIn, isUnauthenticated: () => !isSignedIn };
 }
 
 const login = unavailable('req.login', [
