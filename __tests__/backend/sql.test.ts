@@ -92,15 +92,6 @@ describe('withUser', () => {
       expect(pool.connections[0]!.texts[0]).toContain(`set_config('request.jwt.claim${name}', '', true)`);
   });
 
-  it('marks the response as private, with and without a session', async () => {
-    await start((req) => withUser(pool, req, selectOne, { anon: true }));
-    for (const visitor of [await app.signedIn(), app.visitor()]) {
-      const { headers } = await visitor.getJson('/sql');
-      expect(headers['cache-control']).toBe('private, no-store');
-      expect(headers.vary).toMatch(/cookie/i);
-    }
-  });
-
   it('returns what the callback returns, also from a callback that is not async', async () => {
     await start((req) => withUser(pool, req, () => 42));
     expect((await (await app.signedIn()).getJson('/sql')).json).toEqual({ result: 42 });
@@ -108,6 +99,22 @@ describe('withUser', () => {
 });
 
 describe.each(bothFunctions)('%s', (name, handle) => {
+  it.each([
+    [undefined, 'private, no-store'],
+    ['public, max-age=600', 'private, max-age=600'],
+  ])('keeps the response from public caches, signed in or not, after the handler has set %j', async (set, expected) => {
+    const work = handle({ anon: true });
+    await start(async (req, res) => {
+      const result = await work(req, res);
+      if (set !== undefined) res.setHeader('Cache-Control', set);
+      return result;
+    });
+    for (const visitor of [await app.signedIn(), app.visitor()]) {
+      const { headers } = await visitor.getJson('/sql');
+      expect([headers['cache-control'], headers.vary]).toEqual([expected, expect.stringMatching(/cookie/i)]);
+    }
+  });
+
   it('refuses a request without a session, before it asks for a connection', async () => {
     await start(handle());
     const { status } = await app.visitor().getJson('/sql');
@@ -771,6 +778,8 @@ it('withUser commits what a callback did that has answered and settled', async (
 it('many calls of one request add one listener to its response', async () => {
   let listeners = 0;
   await start(async (req, res) => {
+    // The one that keeps the response from public caches.
+    await sqlSession(req);
     const before = res.listenerCount('close');
     await Promise.all(Array.from({ length: 30 }, () => withUser(pool, req, selectOne)));
     listeners = res.listenerCount('close') - before;

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import express from 'express';
 import express4 from 'express4';
 import { b2bAuth } from '../../lib/b2b/index.ts';
+import { backendAuth, getSupabaseClient, sqlSession, withUser } from '../../lib/backend/index.ts';
 import { getSession } from '../../lib/http/get-session.ts';
 import { requireSession } from '../../lib/http/require-session.ts';
 import { serve } from '../support/servers.ts';
@@ -102,6 +103,22 @@ describe('a request that does not pass the adapter, which is mounted below a pat
   it('is told so before any request has passed it, without its path', async () => {
     expect(await answers(mounted(), '/v1/users')).toEqual([
       expect.stringMatching(/b2bAuth\(\) is mounted below a path: requests to \/v1\/users do not pass it/),
+    ]);
+  });
+
+  it.each([
+    ['getSupabaseClient', getSupabaseClient],
+    ['sqlSession', sqlSession],
+    [
+      'withUser',
+      (req: express.Request) => withUser({ connect: () => Promise.reject(new Error('no pool')) }, req, () => 1),
+    ],
+  ])('is told so by %s', async (name, ask) => {
+    const app = express();
+    app.use('/v1/auth', backendAuth({ url: 'http://127.0.0.1:9', anonKey: 'sb_publishable_test' }));
+    app.get('/v1/me', (req, res, next) => void ask(req).then(() => res.end(), next));
+    expect(await answers(app, '/v1/me')).toEqual([
+      expect.stringMatching(`^${name}: .*backendAuth\\(\\) is mounted below a path: requests to /v1/me do not pass it`),
     ]);
   });
 

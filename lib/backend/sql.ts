@@ -6,6 +6,7 @@ import { NotAccepted } from '../http/acceptance.ts';
 import { passedAs } from '../http/passed-adapters.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { notMounted } from '../http/get-session.ts';
+import { jarOf } from '../http/cookie-jar.ts';
 import { keepPrivate } from '../http/message.ts';
 import { readToken } from '../tokens/access-token.ts';
 import type { Json, Session } from '../types.ts';
@@ -115,8 +116,9 @@ async function identify(
   const takesAnon = readAnon(caller, options);
   const [request] = passedAs(req, 'backend', caller);
   const cookie = request && cookies.get(request.definition.resolver);
-  if (request === undefined || cookie === undefined) throw notMounted(caller, 'backend');
+  if (request === undefined || cookie === undefined) throw notMounted(caller, 'backend', req);
   keepPrivate(request.res);
+  jarOf(request.res).dependOnSession();
   const session = await resolve(request);
   if (session?.adapter === 'backend') {
     if (session.claims['role'] !== 'authenticated') throw otherRole();

@@ -48,7 +48,7 @@ export function getSupabaseClient<Database>(req: IncomingMessage): Promise<Supab
 export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseClient> {
   const [request] = passedAs(req, 'backend', 'getSupabaseClient');
   const factory = request === undefined ? undefined : factories.get(request.definition.resolver);
-  if (request === undefined || factory === undefined) throw notMounted('getSupabaseClient', 'backend');
+  if (request === undefined || factory === undefined) throw notMounted('getSupabaseClient', 'backend', req);
   // A guard may have accepted the request's bearer token after the cookie's session was resolved.
   const isBearer = request.cachedSession()?.credential === 'bearer';
   let made = clients.get(request);

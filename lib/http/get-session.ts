@@ -62,8 +62,8 @@ export function currentSession(req: IncomingMessage, adapter?: AdapterName): Ses
 }
 
 /** @param what the called function's name, for the message */
-export function notMounted(what: string, adapter: AdapterName | undefined, req?: IncomingMessage): ConfigurationError {
-  const elsewhere = req && mountedElsewhere(req, adapter);
+export function notMounted(what: string, adapter: AdapterName | undefined, req: IncomingMessage): ConfigurationError {
+  const elsewhere = mountedElsewhere(req, adapter);
   if (elsewhere !== undefined) return new ConfigurationError(what, [`no adapter has seen this request; ${elsewhere}`]);
   const name = adapter === 'b2b' ? 'b2bAuth()' : adapter === 'backend' ? 'backendAuth()' : 'b2bAuth() or backendAuth()';
   return new ConfigurationError(what, [`no adapter has seen this request; mount ${name} with app.use() before it`]);

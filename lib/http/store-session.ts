@@ -66,7 +66,7 @@ export async function storeSession(
   const request = requestOf(auth, req);
   refuseSent(request, 'storeSession', res);
   const load = stores.get(request.definition.resolver);
-  if (load === undefined) throw notMounted('storeSession', request.definition.adapter);
+  if (load === undefined) throw notMounted('storeSession', request.definition.adapter, request.req);
   try {
     const store = await load();
     return { redirectTo: await store(request, tokens, request.returnTo(returnTo)) };
