@@ -63,10 +63,27 @@ describe('signUp.data', () => {
     expect(JSON.stringify(sent())).not.toMatch(/__proto__|admin/);
   });
 
+  it('sends no password, in whatever part of the data it is', async () => {
+    await start({ data: ({ body }) => ({ profile: body as object, list: [{ password: eve.password }] }) });
+    expect((await app.visitor().postJson('/auth/signup', eve)).status).toBe(200);
+    const { data } = sent() as { data: object };
+    expect(data).toEqual({ profile: { email: eve.email, name: 'Eve', extra: 'dropped' }, list: [{}] });
+  });
+
+  it.each([32, 4_000])('of a body of %i lists in one another is a 400, and calls nothing', async (levels) => {
+    const called: string[] = [];
+    const note = (name: string) => () => void called.push(name);
+    await start({ check: note('check') as never, data: note('data') as never });
+    const deep = JSON.parse('['.repeat(levels) + ']'.repeat(levels)) as unknown;
+    const answer = await app.visitor().postJson('/auth/signup', { ...eve, name: deep });
+    expect([answer.status, called, app.supabase.calls('signup')]).toEqual([400, [], 0]);
+  });
+
   it.each<[string, SignUpOptions, RegExp]>([
     ['the whole body, with the password', { data: ({ body }) => body as object }, /must not return the password/],
     ['a text', { data: () => 'Eve' as never }, /must return an object/],
     ['a list', { data: () => ['Eve'] }, /must return an object/],
+    ['what turns into a text', { data: () => new Date(0) }, /must return an object/],
     ['a circle', { data: circle }, /circular/],
     [
       'an error',

@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import { withDeadline } from '../core/deadline.ts';
-import { isRecord } from '../core/json.ts';
+import { isRecord, isTooDeep } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import type { Fields } from '../http/body.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
@@ -14,8 +14,8 @@ const maxBytes = 4 * 1024;
  * Asks `signUp.check` and `signUp.data`.
  *
  * @returns the user's metadata; `undefined` where there is none
- * @throws {AuthError} `form_refused` with the messages of `check`, or for more than 4 KB; whatever the two functions throw, and
- * an `Error` where they return something else than an object
+ * @throws {AuthError} `invalid_request` for a body that is too deep to be written as JSON again; `form_refused` with the messages of
+ * `check`, or for more than 4 KB; whatever the two functions throw, and an `Error` where they return something else than an object
  */
 export async function readSignUpData(
   signUp: boolean | SignUpOptions,
@@ -25,6 +25,7 @@ export async function readSignUpData(
   if (typeof signUp === 'boolean') return undefined;
   const { check, data } = signUp;
   const req = bodyAsObject(request.req as Request, fields);
+  if (isTooDeep(req.body)) throw new AuthError('invalid_request');
   const limited = (ask: () => unknown): Promise<unknown> =>
     withDeadline(async () => await ask(), request.definition.timeoutMs, outOfTime);
   const messages = messagesOf(await limited(() => check?.(req)));
@@ -50,9 +51,8 @@ function messagesOf(found: unknown): Readonly<Record<string, string>> | undefine
 
 function metadataOf(found: unknown): object | undefined {
   if (found === undefined || found === null) return undefined;
-  if (!isRecord(found)) throw new Error('signUp.data must return an object');
-  // Metadata is no secret: it is in every token, and the user's browser may read it.
-  if ('password' in found) throw new Error('signUp.data must not return the password; name the fields that you need');
+  if (isRecord(found) && 'password' in found)
+    throw new Error('signUp.data must not return the password; name the fields that you need');
   const json = JSON.stringify(found);
   if (Buffer.byteLength(json) > maxBytes) {
     throw new AuthError('form_refused', {
@@ -60,6 +60,19 @@ function metadataOf(found: unknown): object | undefined {
       reason: 'data_too_large',
     });
   }
-  // As Supabase receives it. A key of this name would replace the prototype wherever the metadata is copied.
-  return JSON.parse(json, (key, value: unknown) => (key === '__proto__' ? undefined : value)) as object;
+  // As Supabase receives it: something else than was returned, where that has a `toJSON`.
+  const stored: unknown = JSON.parse(json, withoutDangers);
+  if (!isRecord(stored)) throw new Error('signUp.data must return an object');
+  return stored;
+}
+
+const dangers: ReadonlySet<string> = new Set([
+  // It would replace the prototype wherever the metadata is copied.
+  '__proto__',
+  // Metadata is no secret: it is in every token, and the user's browser may read it. A form's field `profile[password]` gets here, too.
+  'password',
+]);
+
+function withoutDangers(key: string, value: unknown): unknown {
+  return dangers.has(key) ? undefined : value;
 }
