@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { paths as backendPaths } from '../../lib/backend/option-schema.ts';
 import { readB2bOptions } from '../../lib/b2b/options.ts';
+import { createB2bClient, createBackendClient } from '../../lib/client/index.ts';
 import { stylesheetFor } from '../../lib/http/stylesheet.ts';
 import { everyPageState } from '../support/built-in-pages.ts';
 import { render } from '../../lib/core/html.ts';
@@ -186,13 +187,27 @@ describe('docs/tasks.md', () => {
   });
 });
 
-it('the first API example of README, guards.md and bearer.md answers every client in JSON', () => {
-  for (const path of ['README.md', 'docs/guards.md', 'docs/bearer.md']) {
-    const guards = codeBlocks({ path, text: read(path) }).flatMap(
-      ({ code }) => code.match(/'\/api',\s*requireSession\([^)]*/g) ?? [],
-    );
-    expect([path, guards[0]]).toEqual([path, expect.stringContaining("respond: 'json'")]);
-  }
+it('every guard of an API in the examples answers every client in JSON', () => {
+  const guards = [
+    ...markdownFiles(),
+    { path: 'the skill', text: read('skills/express-auth-adapters/SKILL.md') },
+  ].flatMap((file) =>
+    codeBlocks(file).flatMap(({ code }) =>
+      (code.match(/'\/api[^']*',\s*requireSession\b[^)]*/g) ?? []).map((guard) => [file.path, guard] as const),
+    ),
+  );
+  const paths = guards.map(([path]) => path);
+  const skill = 'skills/express-auth-adapters/SKILL.md';
+  expect(paths).toEqual(expect.arrayContaining(['README.md', 'docs/guards.md', 'docs/bearer.md', skill]));
+  expect(guards.filter(([, guard]) => !guard.includes("respond: 'json'"))).toEqual([]);
+});
+
+it('the guides name calls of the typed client that it has', () => {
+  const has = { ...createB2bClient(), ...createBackendClient() };
+  const cells = globSync('docs/moving/*.md').flatMap((path) => read(path).match(/\[the typed client\][^|]*/g) ?? []);
+  const calls = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)\(/g)].map(([, name = '']) => name));
+  expect(calls).toContain('session');
+  expect(calls.filter((name) => !(name in has))).toEqual([]);
 });
 
 it('docs/mcp.md leads to the consent pages', () => {

@@ -37,7 +37,8 @@ export function personalRoutes(
   });
 
   // For scripts and other servers: a cookie, or `Authorization: Bearer` with an access token.
-  routes.get('/api/notes', requireSession({ adapter: 'backend', credentials: ['cookie', 'bearer'] }), (req, res) => {
+  const credentials = ['cookie', 'bearer'] as const;
+  routes.get('/api/notes', requireSession({ adapter: 'backend', credentials, respond: 'json' }), (req, res) => {
     const { user, credential } = currentSession(req, 'backend');
     res.json({ user: { id: user.id, email: user.email }, credential });
   });

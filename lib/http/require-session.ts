@@ -129,7 +129,7 @@ export type RequireSessionOptions = RequireB2bSessionOptions | RequireBackendSes
  * `{ error, redirectTo }`; a session that does not satisfy the options gets 403.
  *
  * @throws {ConfigurationError} at once for unknown options; on the request when no adapter was mounted before it
- * @example app.use('/api', requireSession({ organization: true }), api);
+ * @example app.use('/api', requireSession({ respond: 'json', organization: true }), api);
  * @example app.use('/account', requireSession, account);
  */
 // eslint-disable-next-line @typescript-eslint/unified-signatures -- with optional options TypeScript could not tell what `check` is given
