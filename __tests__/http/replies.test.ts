@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { AuthError } from '../../lib/errors.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { getSession, requireSession } from '../../lib/b2b/index.ts';
@@ -129,13 +130,20 @@ describe('errors', () => {
 describe('onError', () => {
   async function withOnError(
     onError: unknown,
-    run: (visitor: Visitor, failures: unknown[]) => Promise<void>,
+    run: (visitor: Visitor, failures: unknown[], other: B2bApp) => Promise<void>,
   ): Promise<void> {
     const failures: unknown[] = [];
     const other = await startB2bApp({
       provider,
       options: { onError } as B2bAuthOptions,
+      // As an application's middleware for its public pages.
+      before: (root) =>
+        root.use((_req, res, next) => {
+          res.setHeader('Cache-Control', 'public, max-age=600');
+          next();
+        }),
       after: (root) => {
+        root.use('/failing', requireSession({ check: () => Promise.reject(new Error('broken')) }));
         root.use('/guarded', requireSession, (_req, res) => sendText(res, 'secret'));
         root.onError((error, _req, res) => {
           failures.push(error);
@@ -143,7 +151,7 @@ describe('onError', () => {
         });
       },
     });
-    await run(other.visitor(), failures);
+    await run(other.visitor(), failures, other);
     await other.close();
   }
 
@@ -157,6 +165,34 @@ describe('onError', () => {
         expect((await visitor.ask('/login', { method: 'PUT' })).text).toBe('mine: method_not_allowed /login');
       },
     );
+  });
+
+  it.each([
+    ['itself', (error: AuthError, _req: unknown, res: any) => sendText(res, 'mine', error.status)],
+    [
+      'by passing them on',
+      (error: AuthError, _req: unknown, _res: unknown, next: (error: unknown) => void) => next(error),
+    ],
+  ])('that answers %s has the headers of a private response, which it may replace', async (_how, onError) => {
+    await withOnError(onError, async (visitor) => {
+      for (const path of ['/callback?state=x', '/auth/session', '/guarded']) {
+        const { headers } = await visitor.getJson(path);
+        expect([path, headers['cache-control'], headers.vary]).toEqual([
+          path,
+          'private, no-store',
+          expect.stringMatching(/cookie/i),
+        ]);
+      }
+    });
+  });
+
+  it('does not get an error of the application, whose response is private as well', async () => {
+    const onError = jest.fn();
+    await withOnError(onError, async (_visitor, failures, other) => {
+      const { headers } = await (await other.signedIn()).get('/failing');
+      expect(headers['cache-control']).toBe('private, no-store');
+      expect([failures.map(String), onError.mock.calls]).toEqual([['Error: broken'], []]);
+    });
   });
 
   it('does not affect the redirect of a guard', async () => {

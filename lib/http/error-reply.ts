@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import { pathOf } from '../core/request-path.ts';
 import { fitForEvent } from '../session/events.ts';
-import { header, requestTarget } from './message.ts';
+import { header, keepPrivate, requestTarget } from './message.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import type { ErrorBody } from '../types.ts';
@@ -26,6 +26,8 @@ export function refuse(
   toReply: (request: AuthRequest, error: AuthError) => Reply = errorReply,
 ): void {
   const { req, res, definition } = request;
+  // Also where the application answers: another visitor may get something else here.
+  keepPrivate(res);
   if (!(error instanceof AuthError)) {
     goOn(next, asError(error));
     return;
