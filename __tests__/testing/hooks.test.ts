@@ -12,12 +12,14 @@ import { withNodeEnv } from '../support/node-env.ts';
 const ada = { user: { email: 'ada@example.com' } };
 const grace = { user: { email: 'grace@example.com' } };
 
+type Shared = 'accept' | 'appBaseUrl' | 'cookieOptions' | 'onError' | 'onEvent' | 'onSignIn';
+
 const kits = {
-  b2b(options: Pick<B2bAuthOptions, 'accept' | 'onSignIn' | 'onEvent' | 'loginPath'> = {}) {
+  b2b(options: Pick<B2bAuthOptions, Shared | 'loginPath'> = {}) {
     const kit = createB2bTestKit();
     return { kit, app: appOf(b2bAuth({ ...options, ...kit.options })) };
   },
-  backend(options: Pick<BackendAuthOptions, 'accept' | 'onSignIn' | 'onEvent' | 'signInMethods'> = {}) {
+  backend(options: Pick<BackendAuthOptions, Shared | 'signInMethods'> = {}) {
     const kit = createBackendTestKit();
     return { kit, app: appOf(backendAuth({ ...options, ...kit.options })) };
   },
@@ -88,10 +90,29 @@ describe.each(['b2b', 'backend'] as const)('kit.signIn of %s', (adapter) => {
     await other.get('/me').set('Accept', 'application/json').expect(401);
   });
 
+  it.each<[string, NonNullable<B2bAuthOptions['onError']>]>([
+    ['a page of its own', (_error, _req, res) => void res.send('Sorry')],
+    ['a redirect', (_error, _req, res) => res.redirect('/sorry')],
+  ])('rejects where the application refuses with %s', async (_what, onError) => {
+    const { kit, app } = kits[adapter]({ accept: () => false, onError });
+    const agent = request.agent(app);
+    await expect(kit.signIn(agent, ada, { hooks: true })).rejects.toThrow('refused the sign-in');
+  });
+
+  it('signs in where the application is for https, and for another host', async () => {
+    const cookieOptions = { domain: 'example.com' };
+    const { kit, app } = kits[adapter]({ appBaseUrl: 'https://app.example.com', cookieOptions, onSignIn });
+    const agent = await kit.signIn(request.agent(app), ada, { hooks: true });
+    expect(onSignIn).toHaveBeenCalledTimes(1);
+    await agent.get('/me').expect(200, ada.user.email);
+  });
+
   it('says what is wrong with an agent, a path or an expired session', async () => {
     const { kit, app } = kits[adapter]();
     const { jar } = request.agent(app);
-    await expect(kit.signIn({ jar }, ada, { hooks: true })).rejects.toThrow('request.agent(app)');
+    for (const agent of [{ jar }, request(app) as unknown as { jar: typeof jar }]) {
+      await expect(kit.signIn(agent, ada, { hooks: true })).rejects.toThrow('request.agent(app)');
+    }
     const agent = request.agent(app);
     await expect(kit.signIn(agent, ada, { hooks: true, path: '/nowhere' })).rejects.toThrow(
       /\/nowhere answered 404.*`path`/,

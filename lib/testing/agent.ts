@@ -21,7 +21,7 @@ export interface TestSignInOptions {
 /** Of an answer to a supertest agent. */
 interface AgentAnswer {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly headers: { readonly location?: string; readonly 'set-cookie'?: string | readonly string[] };
   readonly body?: { readonly error?: { readonly code?: unknown } };
 }
 
@@ -31,7 +31,7 @@ interface AgentRequest extends PromiseLike<AgentAnswer> {
 }
 
 /** A supertest agent, which sends requests to an application. */
-export interface RequestAgent {
+export interface RequestAgent extends CookieAgent {
   get(path: string): AgentRequest;
   post(path: string): AgentRequest;
 }
@@ -90,12 +90,15 @@ export interface SessionCookie {
 }
 
 interface Issuers<TestSession> {
+  /** Of the adapter's session. */
+  readonly cookieName: string;
   readonly cookieOf: (session?: TestSession) => Promise<SessionCookie>;
   readonly tokenOf: (session?: TestSession, options?: TestBearerOptions) => Promise<string>;
   readonly enter: Enter<TestSession>;
 }
 
 export function createSignIns<TestSession extends { readonly expired?: boolean }>({
+  cookieName,
   cookieOf,
   tokenOf,
   enter,
@@ -113,7 +116,9 @@ export function createSignIns<TestSession extends { readonly expired?: boolean }
         throw new TypeError('kit.signIn with hooks needs an agent of supertest: request.agent(app)');
       if (session?.expired === true)
         throw new TypeError('kit.signIn with hooks starts a session now; leave `expired` out');
-      refuseFailure(await enter(agent, session, path));
+      const answer = await enter(agent, session, path);
+      refuseFailure(answer, cookieName);
+      keepCookies(agent, answer);
       return agent;
     },
     async cookie(session) {
@@ -133,14 +138,30 @@ export function createSignIns<TestSession extends { readonly expired?: boolean }
 }
 
 function isRequestAgent(agent: object): agent is RequestAgent {
-  return ['get', 'post'].every((method) => typeof Reflect.get(agent, method) === 'function');
+  return 'jar' in agent && ['get', 'post'].every((method) => typeof Reflect.get(agent, method) === 'function');
 }
 
-/** @throws {Error} where the application did not sign in */
-function refuseFailure({ status, body }: AgentAnswer): void {
-  if (status < 400) return;
+/** @throws {Error} where the application did not sign in, whatever its `onError` answered */
+function refuseFailure(answer: AgentAnswer, cookieName: string): void {
+  const { status, body } = answer;
+  const names = [cookieName, `${cookieName}-pending`];
+  const isStored = cookiesOf(answer).some((line) =>
+    names.some((name) => new RegExp(`^(?:__Host-)?${name}(?:\\.\\d)?=[^;]`).test(line)),
+  );
+  if (status < 400 && isStored) return;
   const code = body?.error?.code;
   throw new Error(`The application refused the sign-in: ${status}${typeof code === 'string' ? ` ${code}` : ''}`);
+}
+
+function cookiesOf({ headers }: AgentAnswer): readonly string[] {
+  return [headers['set-cookie'] ?? []].flat();
+}
+
+/** An agent speaks http to its own host. It would not send back what is for https or for another host, as where `appBaseUrl` names both. */
+export function keepCookies({ jar }: CookieAgent, answer: AgentAnswer): void {
+  for (const line of cookiesOf(answer)) {
+    for (const host of hosts) jar.setCookie(line.replaceAll(/; (?:Secure|Domain=[^;]*)/gi, ''), host, '/');
+  }
 }
 
 /** The hosts under which agents reach an application in the test's own process. */

@@ -4,7 +4,7 @@ import { createSeal } from '../b2b/seal.ts';
 import { writeChunks } from '../core/cookie-chunks.ts';
 import { defined } from '../core/json.ts';
 import type { B2bUser, Impersonator, Json } from '../types.ts';
-import { createSignIns } from './agent.ts';
+import { createSignIns, keepCookies } from './agent.ts';
 import type { Enter, SessionCookie, SignIns, TestBearerOptions } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
@@ -109,7 +109,7 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
   }
 
   return {
-    ...createSignIns({ cookieOf, tokenOf, enter: createEnter(workos) }),
+    ...createSignIns({ cookieName, cookieOf, tokenOf, enter: createEnter(workos) }),
     options: {
       clientId,
       apiKey: `sk_testing_${randomBytes(12).toString('hex')}`,
@@ -143,13 +143,15 @@ function callbackOf(workos: InMemoryWorkos, authorizationUrl: string, session: B
 /** Signs in at `/login` and the callback. */
 function createEnter(workos: InMemoryWorkos): Enter<B2bTestSession> {
   return async (agent, session, path = '/login') => {
-    const { status, headers } = await agent.get(path);
+    const start = await agent.get(path);
+    const { status, headers } = start;
     const { location = '' } = headers;
     if (!URL.canParse(location) || !new URL(location).searchParams.has('redirect_uri')) {
       throw new TypeError(
         `GET ${path} answered ${status} and starts no sign-in; pass the adapter's loginPath as \`path\``,
       );
     }
+    keepCookies(agent, start);
     return agent.get(callbackOf(workos, location, session)).set('Accept', 'application/json');
   };
 }

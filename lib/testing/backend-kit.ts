@@ -100,7 +100,7 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
   }
 
   return {
-    ...createSignIns({ cookieOf, tokenOf, enter: createEnter(supabase) }),
+    ...createSignIns({ cookieName, cookieOf, tokenOf, enter: createEnter(supabase) }),
     options: {
       url,
       anonKey: `sb_publishable_testing_${randomBytes(12).toString('hex')}`,
