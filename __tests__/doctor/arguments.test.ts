@@ -7,6 +7,7 @@ const plain = {
   adapter: undefined,
   appUrl: undefined,
   callbackPath: undefined,
+  pathPrefix: undefined,
   envFile: undefined,
   timeoutMs: 5_000,
 };
@@ -22,6 +23,7 @@ it.each([
   [['--adapter', 'backend'], { adapter: 'backend' }],
   [['--app-url', 'https://app.example.com/admin'], { appUrl: 'https://app.example.com/admin' }],
   [['--callback-path', '/done'], { callbackPath: '/done' }],
+  [['--path-prefix', '/v1/auth'], { pathPrefix: '/v1/auth' }],
   [['--env-file', '.env'], { envFile: '.env' }],
   [['--timeout', '100'], { timeoutMs: 100 }],
   [['--timeout', '30000'], { timeoutMs: 30_000 }],
@@ -46,6 +48,10 @@ it.each([
   [['doctor', '--app-url', 'app.example.com'], '--app-url must be an absolute http(s) URL'],
   [['doctor', '--app-url', 'ftp://app.example.com'], '--app-url must be an absolute http(s) URL'],
   [['doctor', '--callback-path', 'done'], '--callback-path must start with /'],
+  ...['v1', '/v1/', ''].map((value) => [
+    ['doctor', `--path-prefix=${value}`],
+    '--path-prefix must be a path such as /v1/auth, without a trailing slash',
+  ]),
   ...['5s', '-1', '', '99', '30001', '1e3', '100.5', ' 100'].map((value) => [
     ['doctor', `--timeout=${value}`],
     '--timeout must be between 100 and 30000 milliseconds',

@@ -48,6 +48,13 @@ it('prints the exact redirect URI, also below a mount path', async () => {
   expect(await uris('https://app.example.com/admin', '/auth/done')).toBe('https://app.example.com/admin/auth/done');
 });
 
+it('names the URLs to register below a path prefix', async () => {
+  const { findings } = await examine(workosEnv(workos), { pathPrefix: '/v1/auth' });
+  const valuesOf = (id: string) => findings.find((finding) => finding.id === `b2b.${id}`)?.values;
+  expect(valuesOf('redirect_uri')).toEqual({ redirectUri: 'http://localhost:3000/v1/auth/callback' });
+  expect(valuesOf('sign_out_redirect')).toMatchObject({ signInUrl: 'http://localhost:3000/v1/auth/login' });
+});
+
 it('reports that the client id is unknown', async () => {
   const report = await examine({ ...workosEnv(workos), B2B_CLIENT_ID: 'client_other' });
   expect(lines(report, 'b2b.client_id')[1]).toMatch(/^problem: .*does not know this client id/);

@@ -35,6 +35,13 @@ it('prints the URLs to register', async () => {
   });
 });
 
+it('prints the redirect URL below a path prefix', async () => {
+  const { findings } = await examine(supabaseEnv(supabase), { pathPrefix: '/v1/auth' });
+  expect(findings.find(({ id }) => id === 'backend.redirect_url')?.values).toMatchObject({
+    redirectUrl: 'http://localhost:3000/v1/auth/callback',
+  });
+});
+
 it('refuses a secret key by its kind, without sending or printing it', async () => {
   const secret = `sb_secret_${'q7'.repeat(12)}`;
   const report = await examine({ BAAS_URL: supabase.url, BAAS_ANON_KEY: secret });

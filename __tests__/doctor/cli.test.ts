@@ -90,9 +90,10 @@ it('fails with the name of a missing file of variables', async () => {
   expect(stderr).toContain('/nowhere/.env');
 });
 
-it('asks which adapter a callback path belongs to', async () => {
+it.each(['--callback-path', '--path-prefix'])('asks which adapter %s belongs to', async (option) => {
   const env = { B2B_CLIENT_ID: 'client_1', BAAS_URL: 'https://project.example' };
-  expect((await runCli(['doctor', '--callback-path', '/done'], env)).code).toBe(2);
+  const { code, stderr } = await runCli(['doctor', option, '/v1/auth'], env);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(`--adapter which one ${option} belongs to`)]);
 });
 
 it('with --quiet prints nothing if it finds no problem, and otherwise the problems', async () => {

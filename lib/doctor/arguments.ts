@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { nearestName } from '../core/nearest.ts';
-import { isHttpUrl } from '../http/options.ts';
+import { isHttpUrl, isPathPrefix } from '../http/options.ts';
 import type { AdapterName } from '../types.ts';
 
 export const usage = `Usage: express-auth-adapters doctor [options]
@@ -11,7 +11,8 @@ Changes nothing. Keys and passwords are never printed.
 
   --adapter b2b|backend   check only this one (default: those whose variables are set)
   --app-url URL           the application's public base URL (default: APP_BASE_URL, else http://localhost:3000)
-  --callback-path PATH    where it differs from the default; needs --adapter when both are configured
+  --path-prefix PATH      the option pathPrefix of your app; needs --adapter when both are configured
+  --callback-path PATH    the option callbackPath of your app; likewise
   --env-file FILE         read variables from a file such as .env; those that are set already win
   --timeout MS            for each call to a provider (default 5000)
   --quiet                 problems and warnings only
@@ -31,6 +32,7 @@ type Command =
       readonly adapter: AdapterName | undefined;
       readonly appUrl: string | undefined;
       readonly callbackPath: string | undefined;
+      readonly pathPrefix: string | undefined;
       readonly envFile: string | undefined;
       /** Milliseconds. */
       readonly timeoutMs: number;
@@ -40,6 +42,7 @@ const options = {
   adapter: { type: 'string' },
   'app-url': { type: 'string' },
   'callback-path': { type: 'string' },
+  'path-prefix': { type: 'string' },
   'env-file': { type: 'string' },
   timeout: { type: 'string', default: '5000' },
   quiet: { type: 'boolean', default: false },
@@ -57,15 +60,18 @@ export function parseCommand(args: readonly string[]): Command {
   if (values.help) return { kind: 'help' };
   if (values.version) return { kind: 'version' };
   const { adapter, 'app-url': appUrl, 'callback-path': callbackPath, 'env-file': envFile } = values;
+  const { 'path-prefix': pathPrefix } = values;
   if (positionals.length === 0) throw new TypeError('A command is missing');
   if (positionals.join(' ') !== 'doctor') throw new TypeError(`Unknown command: ${positionals.join(' ')}`);
   if (adapter !== undefined && adapter !== 'b2b' && adapter !== 'backend')
     throw new TypeError('--adapter is b2b or backend');
   if (appUrl !== undefined && !isHttpUrl(appUrl)) throw new TypeError('--app-url must be an absolute http(s) URL');
   if (callbackPath?.startsWith('/') === false) throw new TypeError('--callback-path must start with /');
+  if (pathPrefix !== undefined && !isPathPrefix(pathPrefix))
+    throw new TypeError('--path-prefix must be a path such as /v1/auth, without a trailing slash');
   const timeoutMs = parseTimeout(values.timeout);
   const { json: isJson, quiet: isQuiet } = values;
-  return { kind: 'doctor', isJson, isQuiet, adapter, appUrl, callbackPath, envFile, timeoutMs };
+  return { kind: 'doctor', isJson, isQuiet, adapter, appUrl, callbackPath, pathPrefix, envFile, timeoutMs };
 }
 
 function parseTimeout(text: string): number {

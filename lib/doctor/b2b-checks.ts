@@ -13,12 +13,12 @@ import type { Add } from './report.ts';
 
 /** Checks everything that `b2bAuth()` needs, from the environment to the provider's dashboard. */
 export async function checkB2b(context: DoctorContext, add: Add): Promise<void> {
-  const { env, fetch, timeoutMs, callbackPath } = context;
+  const { env, fetch, timeoutMs, callbackPath, pathPrefix } = context;
   const given = {
     fetch,
     // The adapter's own limits are stricter than the doctor's.
     timeoutMs: Math.min(30_000, Math.max(100, timeoutMs)),
-    ...defined({ callbackPath }),
+    ...defined({ callbackPath, pathPrefix }),
   };
   const read = readOrReport(() => readB2bOptions(given, env), add);
   // A missing cookie password is reported; the provider is still checked.

@@ -11,8 +11,8 @@ import type { Add } from './report.ts';
 
 /** Checks everything that `backendAuth()` needs, from the environment to the project's settings. */
 export async function checkBackend(context: DoctorContext, add: Add): Promise<void> {
-  const { env, fetch, callbackPath, now } = context;
-  const given = { fetch, ...defined({ callbackPath }) };
+  const { env, fetch, callbackPath, pathPrefix, now } = context;
+  const given = { fetch, ...defined({ callbackPath, pathPrefix }) };
   const options = readOrReport(() => readBackendOptions(given, withoutBadBaseUrl(env)), add);
   checkSpelling('backend', backendVariables, context, add);
   if (options === undefined) return;

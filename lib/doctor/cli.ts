@@ -15,8 +15,9 @@ async function main(args: readonly string[]): Promise<0 | 1> {
   }
   const { isJson, isQuiet, envFile, ...options } = command;
   const env = { ...(envFile !== undefined && readEnvFile(envFile)), ...process.env };
-  if (options.callbackPath !== undefined && options.adapter === undefined && configuredAdapters(env).length > 1)
-    throw new TypeError('Both adapters are configured: say with --adapter which one --callback-path belongs to');
+  const ofOne = [options.callbackPath && '--callback-path', options.pathPrefix && '--path-prefix'].find(Boolean);
+  if (ofOne !== undefined && options.adapter === undefined && configuredAdapters(env).length > 1)
+    throw new TypeError(`Both adapters are configured: say with --adapter which one ${ofOne} belongs to`);
   const report = await runDoctor({
     ...options,
     env,

@@ -15,6 +15,8 @@ export interface DoctorContext {
   readonly appUrl: string;
   /** Where it differs from the adapter's default. */
   readonly callbackPath: string | undefined;
+  /** As the adapter's option. */
+  readonly pathPrefix: string | undefined;
 }
 
 /** The first of these variables that is set, by the adapters' rules. */

@@ -28,9 +28,10 @@ const sdks = { b2b: b2bSdks, backend: backendSdks } as const;
 
 /** Reads the environment like the adapters, calls the providers, and reports the findings. Changes nothing. */
 export async function runDoctor(options: DoctorOptions): Promise<DoctorReport> {
-  const { env, fetch = globalThis.fetch, now = Date.now, timeoutMs = 5_000, callbackPath } = options;
+  const { env, fetch = globalThis.fetch, now = Date.now, timeoutMs = 5_000 } = options;
   const adapters = options.adapter === undefined ? usedAdapters(options) : [options.adapter];
-  const context = { env, fetch, now, timeoutMs, callbackPath, appUrl: appUrlOf(options) };
+  const { callbackPath, pathPrefix } = options;
+  const context = { env, fetch, now, timeoutMs, callbackPath, pathPrefix, appUrl: appUrlOf(options) };
   const redact = createRedaction(env);
   const redactText = (_key: string, value: unknown): unknown => (typeof value === 'string' ? redact(value) : value);
   const findings: Finding[] = [];
