@@ -20,6 +20,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
       'node:http',
       'node:net',
       'node:stream',
+      'node:util',
       'node:util/types',
       'on-headers',
       'valibot',

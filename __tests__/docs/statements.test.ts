@@ -210,6 +210,18 @@ it('the guides name calls of the typed client that it has', () => {
   expect(calls.filter((name) => !(name in has))).toEqual([]);
 });
 
+describe('docs/moving/passport.md', () => {
+  const page = read('docs/moving/passport.md');
+
+  it('renews the id of express-session in both hooks', () => {
+    for (const hook of ['onSignIn', 'onSignOut']) expect(page).toContain(`${hook}: ({ req }) => renewId(req),`);
+  });
+
+  it('says what to install first where npm refuses Express below 4.20', () => {
+    expect(page).toContain('npm install express@4');
+  });
+});
+
 it('docs/mcp.md leads to the consent pages', () => {
   expect(read('docs/mcp.md')).toContain('](consent.md)');
 });

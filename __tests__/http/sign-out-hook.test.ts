@@ -1,8 +1,14 @@
 import { jest } from '@jest/globals';
+import type { Request } from 'express';
+import session from 'express-session';
 import { demoUsers, startB2bApp } from '../support/b2b-app.ts';
 import type { B2bApp } from '../support/b2b-app.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
+import type { Handler } from '../support/handler-list.ts';
+import { sendText } from '../support/hosts.ts';
+import type { Host } from '../support/hosts.ts';
+import type { Visitor } from '../support/visitor.ts';
 
 let told: { readonly user: string | null | undefined; readonly path: string | undefined; readonly isOpen: boolean }[];
 let fail: () => unknown;
@@ -106,6 +112,50 @@ describe('onSignOut of the backend adapter', () => {
     supabase.fail('refresh', 'refuse');
     const answer = await visitor.post('/auth/logout');
     expect([answer.status, visitor.cookies.size, told.map(({ user }) => user)]).toEqual([303, 0, [null]]);
+  });
+});
+
+describe('an express-session beside the adapter', () => {
+  const renewId = ({ req }: { readonly req: Request }): Promise<void> =>
+    new Promise((resolve, reject) => {
+      req.session.regenerate((error?: Error) => (error === undefined ? resolve() : reject(error)));
+    });
+  const setup = {
+    options: { onSignIn: renewId, onSignOut: renewId },
+    before(host: Host) {
+      host.use(session({ secret: 'only for this test', resave: false, saveUninitialized: true }) as Handler);
+      host.get('/basket', (req, res) => sendText(res, (req as Request).sessionID));
+    },
+  };
+
+  async function expectNewIds(visitor: Visitor, signIn: () => Promise<unknown>, logoutPath: string): Promise<void> {
+    const ids: string[] = [];
+    const look = async (): Promise<unknown> => ids.push((await visitor.get('/basket')).text);
+    await look();
+    await signIn();
+    await look();
+    await visitor.post(logoutPath);
+    await look();
+    expect(new Set(ids).size).toBe(3);
+    await look();
+    expect(ids[3]).toBe(ids[2]);
+  }
+
+  it('gets a new id at each sign-in and sign-out of backendAuth by its hooks', async () => {
+    app = await startBackendApp(setup);
+    const visitor = app.visitor();
+    await expectNewIds(visitor, () => visitor.postJson('/auth/login', ada), '/auth/logout');
+  });
+
+  it('gets a new id at each sign-in and sign-out of b2bAuth by its hooks', async () => {
+    const { workos } = (app = await startB2bApp(setup));
+    const visitor = app.visitor();
+    const signIn = async (): Promise<unknown> => {
+      const { location } = await visitor.get('/login');
+      const callback = await workos.authorize(location, { user: demoUsers.personal });
+      return visitor.get(callback.href);
+    };
+    await expectNewIds(visitor, signIn, '/logout');
   });
 });
 

@@ -1,16 +1,15 @@
 import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
 
 /**
  * A hint for a start without the variables of a `.env` beside it, which Node reads only when asked.
  *
- * @param names the environment variables that are missing; all of their values stay unread
+ * @param names the environment variables that are missing
  * @param path of the file
  */
 export function unreadEnvFile(names: readonly string[], path = '.env'): string | undefined {
-  const text = textOf(path);
-  const listed = names.filter((name) =>
-    new RegExp(`^[ \\t]*(?:export[ \\t]+)?${name}[ \\t]*=[ \\t]*\\S`, 'm').test(text),
-  );
+  const variables = parseEnv(textOf(path));
+  const listed = names.filter((name) => (variables[name] ?? '') !== '');
   if (listed.length === 0) return undefined;
   return `${listed.join(' and ')} ${listed.length === 1 ? 'is' : 'are'} in the file ${path} here, which was not read; start with node --env-file=${path}`;
 }
