@@ -198,6 +198,17 @@ describeAtRoot('pages.render', () => {
     expect([guarded.status, guarded.headers.location]).toEqual([307, '/auth/login?returnTo=%2Faccount']);
   });
 
+  it('lets them be the forms below a mount path', async () => {
+    const pages = { signIn: '/app/auth/login', signUp: '/app/auth/signup?plan=free' };
+    const started = await start(asJson, { prefix: '/app', options: { pages } });
+    const visitor = started.visitor();
+    expect((await visitor.get('/app/auth/login')).json.kind).toBe('sign_in');
+    expect((await visitor.get('/app/auth/signup?plan=free')).json.kind).toBe('sign_up');
+    const failed = await postForm(visitor, '/app/auth/login', wrong);
+    expect([failed.status, failed.json.values.email]).toEqual([401, ada.email]);
+    expect((await visitor.get('/app/account')).headers.location).toBe('/app/auth/login?returnTo=%2Fapp%2Faccount');
+  });
+
   it('shows errors of a guard and of the other adapter', async () => {
     b2b = await startB2bApp({ options: { pages: { render: asJson } } });
     const refused = await b2b.visitor().get('/callback?error=access_denied&state=x');

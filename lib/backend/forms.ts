@@ -1,9 +1,11 @@
 import { defined } from '../core/json.ts';
+import { pathOf } from '../core/request-path.ts';
 import { withQuery } from '../core/url.ts';
 import { AuthError } from '../errors.ts';
 import { readFields } from '../http/body.ts';
 import type { Fields } from '../http/body.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
+import { comparablePath } from '../http/message.ts';
 import { redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
@@ -112,7 +114,8 @@ async function showForm<About extends Found>(
   find: Find<About>,
   page: ShowPage<About>,
 ): Promise<Reply> {
-  const elsewhere = (await open?.(request)) ?? (hasData ? undefined : formElsewhere(request, ownPage, path));
+  const otherPage = pageElsewhere(request, ownPage, path);
+  const elsewhere = (await open?.(request)) ?? (hasData ? undefined : formElsewhere(request, otherPage, path));
   if (elsewhere !== undefined) return elsewhere;
   const about = await find(request);
   return 'status' in about ? about : page(request, { returnTo: about.returnTo, fields: new Map() }, about);
@@ -164,13 +167,14 @@ function toReply(request: AuthRequest, next: Next): Reply {
 function showFailure<About extends Found>(
   backend: BackendContext,
   request: AuthRequest,
-  { ownPage, page }: Form<About>,
+  { path, ownPage, page }: Form<About>,
   { fields, error, about }: { readonly fields: Fields; readonly error: unknown; readonly about: About },
 ): Reply | Promise<Reply> {
   if (page === undefined) throw error;
   const shown = errorForForm(backend, request, error);
   const { returnTo } = about;
-  if (ownPage !== undefined) return failureElsewhere(request, ownPage, shown, returnTo);
+  const otherPage = pageElsewhere(request, ownPage, path);
+  if (otherPage !== undefined) return failureElsewhere(request, otherPage, shown, returnTo);
   return page(request, { returnTo, fields, error: shown }, about);
 }
 
@@ -188,6 +192,12 @@ export function errorForForm({ emit }: { readonly emit: Emit }, request: AuthReq
   emit(signInFailed(error), request.startedAt);
   if (!(error instanceof AuthError) || request.wantsJson) throw error;
   return error;
+}
+
+/** The application's own page; `undefined` where that is this form, as below a mount path, which no option names. */
+function pageElsewhere(request: AuthRequest, ownPage: string | undefined, path: string): string | undefined {
+  const isHere = ownPage !== undefined && comparablePath(pathOf(ownPage)) === comparablePath(request.localPath(path));
+  return isHere ? undefined : ownPage;
 }
 
 /**
