@@ -14,6 +14,8 @@ const attributeOf = (tag: string, name: string): string | undefined =>
 /** The purpose of an input, as browsers and screen readers see it. */
 function inputOf(tag: string): string {
   const [name, type, value] = ['name', 'type', 'value'].map((of) => attributeOf(tag, of) ?? '');
+  // It is neither shown nor sent.
+  if (name === '') return '';
   if (type === 'hidden') return `  ${name}=${value}`;
   const told = ['autocomplete', 'inputmode', 'aria-describedby']
     .map((of) => attributeOf(tag, of))

@@ -148,6 +148,9 @@ function nameLine({ heading, isStep = false, brand: { title, text } }: PageParts
   return html`<p class="app">${isStep ? fillIn(text.continueTo, { title }, emphasis) : emphasis(title)}</p>`;
 }
 
+/** Tells the stylesheet that the form around it was sent. It has no name, so the browser does not send it. */
+export const sentMark: Html = html`<input type="checkbox" class="sent" hidden>\n`;
+
 /** The first letters of a name's first words. */
 export function initials(name: string, count: number): string {
   const words = name.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
@@ -218,7 +221,7 @@ export function signOutPage(request: PageRequest, action: string, returnTo: stri
     content: html`<form method="post" action="${safeHref(action)}">
 ${returnTo !== '/' && html`<input type="hidden" name="returnTo" value="${returnTo}">`}
 <button>${text.signOutButton}</button>
-</form>
+${sentMark}</form>
 <p><a class="button quiet" href="${safeHref(returnTo)}">${text.stayButton}</a></p>`,
   });
 }

@@ -8,6 +8,21 @@ const opensAfter = openingSeconds
   .join('\n');
 
 /**
+ * A ring on the button of a form that was sent, until the answer comes, for 10 seconds at most. Sending a form, also by the keyboard, sets the user
+ * validity of all its controls (HTML, "form submission algorithm"), such as of the hidden checkbox in it. The ring then goes from one end, where it is
+ * clipped away, to the other, and stays halfway, where it is whole. If the browser refuses the form, the ring is at the end at once, so it does not
+ * show when the field is corrected.
+ */
+const sentForm = `button::after {
+  content: ""; position: absolute; inset-inline-end: 0.625rem; top: calc(50% - 0.5rem); width: 1rem; height: 1rem;
+  border: 2px solid; border-top-color: transparent; border-radius: 50%; background: inherit; visibility: hidden; clip-path: inset(200% 0 -200%);
+}
+button.link::after { content: none; }
+button:is(:focus, :only-of-type)::after, .field:focus-within ~ button:first-of-type::after { visibility: visible; }
+form:has(> .sent:user-valid) button::after { clip-path: inset(-200% 0 200%); rotate: 10turn; }
+form:valid:has(> .sent:user-valid) button::after { transition: clip-path 10s 0.2s steps(1, jump-both), rotate 10s linear; }`;
+
+/**
  * The built-in pages' only stylesheet: light and dark, from 320 px up, left to right and right to left. Text has a contrast of
  * 4.5 : 1 at least and the edges of controls 3 : 1 (WCAG 2.2 §1.4.3, §1.4.11); targets are at least 44 px high.
  */
@@ -99,7 +114,7 @@ main > .hint { margin: 0 0 1.25rem; text-align: center; }
 .button, button {
   display: flex; align-items: center; justify-content: center; gap: 0.625rem; width: 100%; min-height: 2.75rem; margin: 0; padding: 0.5rem 1rem;
   font: inherit; font-size: 0.9375rem; font-weight: 500; line-height: 1.3; text-align: center; text-decoration: none; overflow-wrap: anywhere; cursor: pointer;
-  color: var(--accent-ink); background: var(--accent); border: 1px solid var(--accent-edge); border-radius: 0.5rem;
+  position: relative; color: var(--accent-ink); background: var(--accent); border: 1px solid var(--accent-edge); border-radius: 0.5rem;
   transition: background-color 0.12s, border-color 0.12s;
 }
 .button:hover, button:hover { background: var(--accent-hover); }
@@ -108,6 +123,7 @@ main > .hint { margin: 0 0 1.25rem; text-align: center; }
 .button.quiet:hover, button.quiet:hover { background: var(--hover); border-color: var(--soft); }
 button:disabled { color: var(--soft); background: var(--hover); border-color: var(--line); cursor: not-allowed; }
 button:disabled:active { transform: none; }
+${sentForm}
 .resend { display: grid; margin: 0 0 1.25rem; }
 .resend > * { grid-area: 1 / 1; margin: 0; }
 .wait {
@@ -207,11 +223,13 @@ footer a { font-weight: 400; line-height: 1.5rem; }
 }
 @media (prefers-reduced-motion: reduce) {
   *, *::before, *::after { transition: none !important; }
+  form:valid:has(> .sent:user-valid) button::after { transition: clip-path 10s 0.2s steps(1, jump-both) !important; }
   .button:active, button:active { transform: none; }
 }
 @media (forced-colors: active) {
   .button, button, .message, .emblem, .mark, main > [role="alert"] { border: 1px solid currentColor; }
   button.link { border: 0; }
+  button::after { forced-color-adjust: none; border-color: transparent ButtonText ButtonText; background: ButtonFace; }
   .choices button, .choices a { border: 1px solid currentColor; }
   input[aria-invalid="true"] { border-width: 3px; }
 }

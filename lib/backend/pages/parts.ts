@@ -4,7 +4,7 @@ import type { Html, HtmlValue, Text } from '../../core/html.ts';
 import { errorTable } from '../../error-table.ts';
 import type { AuthError, AuthErrorCode } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
-import { builtInPage } from '../../http/page.ts';
+import { builtInPage, sentMark } from '../../http/page.ts';
 import type { Brands, PageParts, PageScript } from '../../http/page.ts';
 import type { PageFacts } from '../../http/page-view.ts';
 import type { Reply } from '../../http/reply.ts';
@@ -125,7 +125,7 @@ export function withReturnTo(href: string, state: Pick<FormState, 'returnTo' | '
 /**
  * A form that posts to one of our routes; undefined values produce no field.
  *
- * @param marks further attributes of the form
+ * @param marks further attributes of a form that the page's script sends
  */
 export function postForm(
   action: string,
@@ -138,7 +138,7 @@ export function postForm(
   );
   return html`<form method="post" action="${safeHref(action)}"${marks}>
 ${inputs}${content}
-</form>`;
+${marks === undefined && sentMark}</form>`;
 }
 
 /** An error with its place: at a field, or above the form where it concerns all of it. */
