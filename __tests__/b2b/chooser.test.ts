@@ -15,7 +15,7 @@ function markupFor(names: readonly string[], pages: PagesOptions = {}, last?: st
 
 /** Headings, letters and names from top to bottom. */
 function outlineOf(markup: string): string[] {
-  const parts = markup.matchAll(/<h2[^>]*>([^<]+)<|<a href="(#[^"]+)">([^<]+)<|<span class="name"[^>]*>([^<]+)</g);
+  const parts = markup.matchAll(/<h2[^>]*>([^<]+)<|<a href="(#[^"]+)">([^<]+)<|<span class="name"><bdi>([^<]+)</g);
   return [...parts].map(([, heading, anchor, letter, name]) => {
     if (heading !== undefined) return `== ${heading}`;
     return anchor === undefined ? String(name) : `${letter} → ${anchor}`;
@@ -63,6 +63,12 @@ describe('the page of the organizations', () => {
     const outline = outlineOf(markupFor(names));
     expect([outline.length, outline[0], outline[2]]).toEqual([61, '== O', 'Organization 2']);
     expect(markupFor(names)).not.toContain('<nav');
+  });
+
+  it('shows the initials of the first and the last word, as names may begin alike', () => {
+    const markup = markupFor(['Acme', 'Team number 1', 'Team number 2', 'Initech & Sons', '«Éclair» Paris', '…']);
+    const marks = [...markup.matchAll(/<span class="mark" aria-hidden="true">([^<]*)<\/span><span class="name">/g)];
+    expect(marks.map(([, letters]) => letters)).toEqual(['A', 'T1', 'T2', 'IS', 'ÉP', '']);
   });
 
   it('escapes names, which also make the letters', () => {

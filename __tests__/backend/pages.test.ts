@@ -396,7 +396,7 @@ describe('a code', () => {
     const phone = { ...factor, id: 'b', type: 'phone', digits: '123' } as const;
     const markup = markupOf(verifyPage(site, request, { ...verify, factors: [factor, phone] }));
     expect(markup).toMatch(
-      /<li><a [^>]*><svg class="start".*<bdi class="name">Phone ending in 123<\/bdi><svg class="on"/,
+      /<li><a [^>]*><svg class="start".*<span class="name"><bdi>Phone ending in 123<\/bdi><\/span><svg class="on"/,
     );
   });
 });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { render } from '../../lib/core/html.ts';
 import { stylesheet } from '../../lib/http/stylesheet.ts';
 import { ar } from '../../lib/texts/ar.ts';
 import { de } from '../../lib/texts/de.ts';
@@ -91,6 +92,18 @@ function computedStyle(control: Locator, property: string): Promise<string> {
   );
 }
 
+function bodyOf(name: string): string {
+  const body = states[name]?.body;
+  return body?.kind === 'page' ? render(body.markup) : '';
+}
+
+/** Where the first of these elements is. */
+async function boxOf(page: Page, selector: string): Promise<{ x: number; y: number; width: number; height: number }> {
+  const box = await page.locator(selector).first().boundingBox();
+  if (box === null) throw new Error(`${selector} is not visible`);
+  return box;
+}
+
 const phone = { width: 320, height: 640 };
 const desk = { width: 1280, height: 800 };
 
@@ -171,6 +184,27 @@ it.each(Object.keys(translated))('fits without horizontal scrolling in another l
   if (!name.startsWith('ar/')) return;
   const violations = (await axeReports(page, looks.slice(0, 1))).flatMap((report) => report.violations);
   expect(violations).toEqual([]);
+});
+
+it('a message at a field has the same distance to it on every page', async () => {
+  await page.setViewportSize(phone);
+  const gaps = new Set<number>();
+  for (const name of names.filter((each) => bodyOf(each).includes('class="field-message"'))) {
+    await open(page, name);
+    const [field, message] = await Promise.all([boxOf(page, '[aria-invalid]'), boxOf(page, '.field-message')]);
+    gaps.add(Math.round(message.y - field.y - field.height));
+  }
+  expect([...gaps]).toEqual([6]);
+});
+
+it('a name stands beside its initials, whatever its direction', async () => {
+  await page.setViewportSize(phone);
+  for (const name of ['chooser', 'ar/chooser']) {
+    await open(page, name);
+    const [mark, text] = await Promise.all([boxOf(page, '.choices .mark'), boxOf(page, '.choices bdi')]);
+    const gap = Math.max(text.x - mark.x - mark.width, mark.x - text.x - text.width);
+    expect({ name, gap: Math.round(gap) }).toEqual({ name, gap: 12 });
+  }
 });
 
 it('every page obeys its own policy, and works with scripts disabled', async () => {

@@ -36,7 +36,8 @@ export function chooserPage(
     stylesheet,
     brand,
     content: html`${choices.length < longListFrom ? list(choices) : longList(choices, lang, text)}
-<p class="actions"><a href="${safeHref(otherUrl)}">${text.otherAccount}</a> · <a href="${safeHref(home)}">${text.backHome}</a></p>`,
+<p class="actions"><a href="${safeHref(otherUrl)}">${text.otherAccount}</a></p>
+<p class="actions"><a href="${safeHref(home)}">${text.backHome}</a></p>`,
   });
 }
 
@@ -76,6 +77,6 @@ ${choices.map(choice)}</ul>`;
 }
 
 function choice({ href, name }: Choice): Html {
-  return html`<li><a href="${safeHref(href)}"><span class="mark" aria-hidden="true">${initials(name, 2)}</span><span class="name" dir="auto">${name}</span>${chevron}</a></li>
+  return html`<li><a href="${safeHref(href)}"><span class="mark" aria-hidden="true">${initials(name, 2)}</span><span class="name"><bdi>${name}</bdi></span>${chevron}</a></li>
 `;
 }

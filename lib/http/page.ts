@@ -151,11 +151,11 @@ function nameLine({ heading, isStep = false, brand: { title, text } }: PageParts
 /** Tells the stylesheet that the form around it was sent. It has no name, so the browser does not send it. */
 export const sentMark: Html = html`<input type="checkbox" class="sent" hidden>\n`;
 
-/** The first letters of a name's first words. */
-export function initials(name: string, count: number): string {
+/** The first letter of a name, or of its first and its last word: "Organization 1" to "Organization 9" differ at the end. */
+export function initials(name: string, count: 1 | 2): string {
   const words = name.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
-  return words
-    .slice(0, count)
+  const last = count === 2 && words.length > 1 ? words.slice(-1) : [];
+  return [...words.slice(0, 1), ...last]
     .map((word) => String.fromCodePoint(word.codePointAt(0) ?? 0).toUpperCase())
     .join('');
 }
@@ -243,7 +243,7 @@ export function signingOutPage(request: PageRequest, url: string): Reply {
     leadRole: 'status',
     stylesheet: request.stylesheetUrl,
     brand,
-    content: html`<p class="actions"><a class="button" href="${safeHref(url)}">${text.continueButton}</a></p>`,
+    content: html`<p><a class="button" href="${safeHref(url)}">${text.continueButton}</a></p>`,
   });
   return { ...page, headers: { Refresh: `0; url=${url}` } };
 }

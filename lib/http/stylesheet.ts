@@ -82,6 +82,7 @@ a:hover { text-decoration-thickness: 2px; }
 form { margin: 0 0 1.25rem; }
 button + button { margin-top: 0.625rem; }
 form + form[data-passkey] { margin-top: -0.625rem; }
+form + p:has(> .button) { margin-top: -0.625rem; }
 .icon { flex: none; width: 1.25rem; height: 1.25rem; fill: none; stroke: currentColor; stroke-width: 1.75; stroke-linecap: round; stroke-linejoin: round; }
 .field { display: grid; grid-template-columns: minmax(0, 1fr) fit-content(60%); column-gap: 1rem; margin: 0 0 1.125rem; }
 .field > * { grid-column: 1 / -1; }
@@ -105,8 +106,8 @@ input.six {
 }
 input.six:disabled { background-color: var(--hover); }
 .hint { margin: 0.375rem 0 0; color: var(--soft); font-size: 0.875rem; line-height: 1.45; }
-main > .hint { margin: 0 0 1.25rem; text-align: center; }
-.field-message { display: flex; gap: 0.5rem; margin: 0.5rem 0; color: var(--bad); font-size: 0.875rem; line-height: 1.45; text-wrap: wrap; }
+main > .hint { margin: 0 0 1.25rem; text-align: center; text-wrap: balance; }
+.field-message { display: flex; gap: 0.5rem; margin: 0.375rem 0 0; color: var(--bad); font-size: 0.875rem; line-height: 1.45; text-wrap: wrap; }
 .field-message::before {
   content: "!" / ""; flex: none; width: 1.125rem; height: 1.125rem; margin-top: 0.0625rem; border-radius: 50%;
   color: var(--card); background: var(--bad); font-size: 0.75rem; font-weight: 700; line-height: 1.125rem; text-align: center;
@@ -128,7 +129,7 @@ ${sentForm}
 .resend > * { grid-area: 1 / 1; margin: 0; }
 .wait {
   display: grid; place-items: center; min-height: 2.75rem; padding: 0.5rem; color: var(--soft); background: var(--hover);
-  border: 1px solid var(--line); border-radius: 0.5rem; font-size: 0.875rem; line-height: 1.3; text-align: center;
+  border: 1px solid var(--line); border-radius: 0.5rem; font-size: 0.875rem; line-height: 1.3; text-align: center; text-wrap: balance;
 }
 @keyframes opens { from { visibility: hidden; } to { visibility: visible; } }
 @keyframes closes { from { visibility: visible; } to { visibility: hidden; } }
@@ -161,16 +162,16 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .providers svg { flex: none; width: 1.25rem; height: 1.25rem; }
 .choices { margin: 0 0 1.25rem; padding: 0; list-style: none; border: 1px solid var(--line); border-radius: 0.625rem; overflow: hidden; }
 .choices > li + li { border-top: 1px solid var(--line); }
-.choices form { margin: 0; }
-.choices button, .choices a {
+.choices a {
   display: flex; align-items: center; justify-content: flex-start; gap: 0.75rem; width: 100%; min-height: 3.5rem; padding: 0.5rem 0.875rem; text-align: start;
   color: var(--ink); background: var(--card); border: 0; border-radius: 0; text-decoration: none;
 }
-.choices button:hover, .choices a:hover { background: var(--hover); }
+.choices a:hover { background: var(--hover); }
 .choices :focus-visible { outline-offset: -2px; }
-.choices .row { display: flex; align-items: center; gap: 0.75rem; min-height: 3.5rem; padding: 0.5rem 0.875rem; }
+.choices .row { display: flex; flex-wrap: wrap; align-items: center; gap: 0.75rem; min-height: 3.5rem; padding: 0.5rem 0.875rem; }
 .choices .row a { display: inline-flex; align-items: center; width: auto; min-height: 2.75rem; padding: 0.25rem 0.75rem; font-size: 0.875rem; border: 1px solid var(--edge); border-radius: 0.5rem; }
-.choices .two { flex-wrap: wrap; padding-block: 0.75rem; }
+.choices .row .name { flex-basis: 8.5rem; }
+.choices .two { padding-block: 0.75rem; }
 .choices .two .name { flex-basis: 100%; }
 .choices .mark { flex: none; width: 2rem; height: 2rem; border-radius: 0.5rem; font-size: 0.8125rem; color: var(--ink); background: var(--hover); border: 1px solid var(--line); }
 .choices .name { flex: 1; min-width: 0; overflow-wrap: anywhere; }
@@ -197,9 +198,10 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
   content: counter(step); position: absolute; inset-inline-start: 0; top: 0; width: 1.5rem; height: 1.5rem; border: 1px solid var(--edge); border-radius: 50%;
   color: var(--soft); font-size: 0.8125rem; font-weight: 600; line-height: 1.375rem; text-align: center;
 }
-.steps p { margin: 0 0 0.75rem; }
+.steps > li > p { margin: 0 0 0.75rem; }
 .steps .qr { margin-bottom: 0.75rem; }
 .steps form { margin: 0; }
+.steps + .actions { padding-inline-start: 2.25rem; }
 .letters { display: grid; grid-template-columns: repeat(auto-fill, minmax(2.75rem, 1fr)); margin: 0 0 1rem; }
 .letters a { display: grid; place-items: center; min-height: 2.75rem; font-size: 0.9375rem; border-radius: 0.5rem; }
 .letters a:hover { background: var(--hover); }
@@ -208,7 +210,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .actions + .actions { margin-top: 0.75rem; }
 .actions a, .actions button.link { color: var(--ink); }
 .actions form { margin: 0; }
-.actions .button { margin-bottom: 1rem; color: var(--accent-ink); }
+.actions .button { margin-bottom: 1.5rem; color: var(--accent-ink); }
 .actions .button.quiet { color: var(--ink); }
 .reference { margin: 1.5rem 0 0; color: var(--soft); font: 0.8125rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; text-align: center; overflow-wrap: anywhere; }
 .reference time { display: block; }
@@ -230,7 +232,6 @@ footer a { font-weight: 400; line-height: 1.5rem; }
   .button, button, .message, .emblem, .mark, main > [role="alert"] { border: 1px solid currentColor; }
   button.link { border: 0; }
   button::after { forced-color-adjust: none; border-color: transparent ButtonText ButtonText; background: ButtonFace; }
-  .choices button, .choices a { border: 1px solid currentColor; }
   input[aria-invalid="true"] { border-width: 3px; }
 }
 `;

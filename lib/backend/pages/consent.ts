@@ -137,7 +137,7 @@ export function toAppPage(site: Site, request: PageRequest, redirectTo: string):
     lead: text.signingOutText,
     leadRole: 'status',
     hasForm: false,
-    content: html`<p class="actions"><a class="button" href="${href}">${text.continueButton}</a></p>`,
+    content: html`<p><a class="button" href="${href}">${text.continueButton}</a></p>`,
   });
   return { ...page, headers: { Refresh: `0; url=${href}` } };
 }

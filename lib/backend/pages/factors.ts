@@ -154,7 +154,7 @@ function otherFactors(site: Site, request: PageRequest, state: VerifyState): Htm
   if (others.length === 0) return undefined;
   const links = others.map((factor) => {
     const href = withQuery(request.localPath(site.settings.verifyPath), { factorId: factor.id, ...returnToOf(state) });
-    return html`<li><a href="${safeHref(href)}">${factorIcon(factor)}<bdi class="name">${factorName(site, factor)}</bdi>${chevron}</a></li>\n`;
+    return html`<li><a href="${safeHref(href)}">${factorIcon(factor)}<span class="name"><bdi>${factorName(site, factor)}</bdi></span>${chevron}</a></li>\n`;
   });
   return html`<p class="or">${text.or}</p>
 <ul class="choices">
