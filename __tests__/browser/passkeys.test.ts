@@ -396,6 +396,7 @@ describe('a security key', () => {
   it('is removed by keyboard alone, after a question', async () => {
     await addKey();
     await signIn();
+    await page.locator('button:focus').waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL((url) => url.pathname === '/account');
     await page.goto('/auth/enroll');
