@@ -16,7 +16,6 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
       'express',
       'negotiator',
       'node:crypto',
-      'node:fs',
       'node:http',
       'node:net',
       'node:stream',

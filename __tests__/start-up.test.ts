@@ -31,4 +31,17 @@ describe.each([
     expect(loaded).toContain('valibot');
     for (const name of later) expect(loaded).not.toContain(name);
   });
+
+  it('makes no hash: the first one of a process loads OpenSSL', () => {
+    const program = `
+      import crypto from 'node:crypto';
+      import { syncBuiltinESMExports } from 'node:module';
+      crypto.createHash = () => { throw new Error('a hash') };
+      syncBuiltinESMExports();
+      const adapter = await import('./lib/${entry}/index.ts');
+      adapter.${factory}(${JSON.stringify(options[entry])});`;
+    expect(() =>
+      execFileSync(process.execPath, ['--input-type=module', '--eval', program], { cwd: root }),
+    ).not.toThrow();
+  });
 });

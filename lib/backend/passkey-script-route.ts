@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto';
+import { createAssetHash } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { BackendOptions } from './options.ts';
 import { passkeyScript } from './passkey-script.ts';
 
-const scriptHash = createHash('sha256').update(passkeyScript).digest('base64url').slice(0, 16);
+const scriptHash = createAssetHash(passkeyScript);
 
 /** The query of the script's URL, with its content hash, so that browsers may keep it for a year. */
-export const scriptQuery = `?v=${scriptHash}`;
+export const scriptQuery = (): string => `?v=${scriptHash()}`;
 
 /** The script of the pages that ask for a passkey or a security key. */
 export function passkeyScriptRoute({ passkeyScriptPath }: BackendOptions): AuthRoute {
@@ -14,7 +14,7 @@ export function passkeyScriptRoute({ passkeyScriptPath }: BackendOptions): AuthR
     path: passkeyScriptPath,
     option: 'passkeyScriptPath',
     get({ query }) {
-      const isImmutable = query.get('v') === scriptHash;
+      const isImmutable = query.get('v') === scriptHash();
       const type = 'text/javascript; charset=utf-8';
       return { status: 200, body: { kind: 'asset', type, text: passkeyScript, isImmutable } };
     },

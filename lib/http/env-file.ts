@@ -1,5 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
+
+// Imported as an ES module, it would load its streams and promises, too.
+const { readFileSync } = process.getBuiltinModule('node:fs');
 
 /**
  * A hint for a start without the variables of a `.env` beside it, which Node reads only when asked.

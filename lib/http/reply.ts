@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isHeadOpen, varyOn } from './message.ts';
 import { render } from '../core/html.ts';
@@ -51,6 +52,12 @@ export function redirect(status: 302 | 303 | 307, location: string): Reply {
 
 export function json(status: number, value: unknown): Reply {
   return { status, body: { kind: 'json', value } };
+}
+
+/** The hash for the URL of an asset. The first hash of a process loads OpenSSL, so none is made while this package loads. */
+export function createAssetHash(text: string): () => string {
+  let hash: string | undefined;
+  return () => (hash ??= createHash('sha256').update(text).digest('base64url').slice(0, 16));
 }
 
 /** The next URL: as JSON for a JSON client, else as a redirect; by default the one after a POST. */

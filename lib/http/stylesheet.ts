@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { accentRules } from './accent.ts';
+import { createAssetHash } from './reply.ts';
 
 /** The seconds after which a button of a page can open by itself: a style can wait, where a script would be needed otherwise. */
 export const openingSeconds = Array.from({ length: 12 }, (_, index) => 5 * (index + 1));
@@ -237,14 +237,15 @@ footer a { font-weight: 400; line-height: 1.5rem; }
 `;
 
 /** The content hash in its URL, so that browsers may cache it. */
-const stylesheetHash = createHash('sha256').update(stylesheet).digest('base64url').slice(0, 16);
+const stylesheetHash = createAssetHash(stylesheet);
+
 /** The query of its URL. @param accent `#rgb` or `#rrggbb` */
 export function stylesheetQuery(accent: string | undefined): string {
-  return `?${accent === undefined ? '' : `accent=${accent.slice(1).toLowerCase()}&`}v=${stylesheetHash}`;
+  return `?${accent === undefined ? '' : `accent=${accent.slice(1).toLowerCase()}&`}v=${stylesheetHash()}`;
 }
 
 /** The stylesheet for a URL; two adapters with different accents may share one path. */
 export function stylesheetFor(query: URLSearchParams): { readonly text: string; readonly isImmutable: boolean } {
   const rules = accentRules(`#${query.get('accent') ?? ''}`);
-  return { text: stylesheet + (rules ?? ''), isImmutable: query.get('v') === stylesheetHash };
+  return { text: stylesheet + (rules ?? ''), isImmutable: query.get('v') === stylesheetHash() };
 }

@@ -58,7 +58,7 @@ export function ceremonyFallback({ text }: Pick<Site, 'text'>): Html {
 export function ceremonyScript({ settings }: Pick<Site, 'settings'>, request: PageRequest, path: string): PageScript {
   const { passkeyScriptPath } = settings;
   return {
-    href: request.localPath(passkeyScriptPath) + scriptQuery,
+    href: request.localPath(passkeyScriptPath) + scriptQuery(),
     url: request.publicUrl(passkeyScriptPath),
     calls: [request.publicUrl(path)],
   };
