@@ -3,8 +3,9 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 const page = readFileSync('docs/security.md', 'utf8');
+const evidence = readFileSync('docs/proofs.md', 'utf8');
 const sectionOf = (heading: string): string =>
-  page.split(/^## /m).find((section) => section.startsWith(`${heading}\n`)) ?? '';
+  `${page}\n${evidence}`.split(/^## /m).find((section) => section.startsWith(`${heading}\n`)) ?? '';
 
 /** The cells of each row of the section's only table, below its head. */
 const rowsOf = (heading: string): string[][] =>
@@ -14,7 +15,7 @@ const rowsOf = (heading: string): string[][] =>
 
 /** `[suite]: …/__tests__/suite.test.ts` at the end of the page. */
 const files = new Map(
-  [...page.matchAll(/^(\[[^\]]+\]): .*\/blob\/main\/(\S+)$/gm)].map(([, name, file]) => [name, file]),
+  [...evidence.matchAll(/^(\[[^\]]+\]): .*\/blob\/main\/(\S+)$/gm)].map(([, name, file]) => [name, file]),
 );
 
 function missingTest(suite: string, title: string): boolean {
@@ -27,7 +28,7 @@ describe('the rules', () => {
     id,
     text,
   }));
-  const proofs = rowsOf('Proofs');
+  const proofs = rowsOf('Tests');
 
   it('each have a number of their own, and a first sentence that can be skimmed', () => {
     expect(rules.length).toBeGreaterThan(35);

@@ -84,14 +84,13 @@ const declarations = new Set(
 /** Every file of the package; what the entries share has names that are hashes. */
 const contents: readonly string[] = [
   'AGENTS.md',
-  'CHANGELOG.md',
   'LICENSE',
   'README.md',
   'SECURITY.md',
   'llms.txt',
   'package.json',
   'skills/express-auth-adapters/SKILL.md',
-  ...globSync('docs/**/*.md').filter((path) => !/^docs\/(?:comparison|contributing|releasing)\.md$/.test(path)),
+  ...globSync('docs/**/*.md').filter((path) => !/^docs\/(?:comparison|contributing|proofs|releasing)\.md$/.test(path)),
   // Those that no entry reaches are left out.
   ...globSync('dist/**/*.d.ts').filter((path) => declarations.has(path)),
   ...['index', 'cli', 'providers', 'doctor/cli'].map((name) => `dist/${name}.js`),

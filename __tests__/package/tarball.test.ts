@@ -312,7 +312,6 @@ describe('the packed tarball', () => {
     const tops = new Set(files.map(({ path }: { path: string }) => path.split('/')[0]));
     expect([...tops].sort()).toEqual([
       'AGENTS.md',
-      'CHANGELOG.md',
       'LICENSE',
       'README.md',
       'SECURITY.md',
@@ -324,7 +323,7 @@ describe('the packed tarball', () => {
     ]);
     const paths = files.map(({ path }: { path: string }) => path);
     const internal =
-      /stand-in|example-app|\.test\.|docs\/(?:comparison|contributing|releasing)|\.map$|\.png$|\.ts$(?<!\.d\.ts)/;
+      /stand-in|example-app|\.test\.|docs\/(?:comparison|contributing|proofs|releasing)|\.map$|\.png$|\.ts$(?<!\.d\.ts)/;
     expect(paths.filter((path: string) => internal.test(path))).toEqual([]);
     expect(size).toBeLessThan(600_000);
   });
