@@ -1,28 +1,25 @@
-// Writes the script of the pages that ask for a passkey into lib/, minified: `npm run build:passkey-script`.
-// A test compares it with its source, `lib/client/passkey-page.ts`.
-import { writeFileSync } from 'node:fs';
+// Writes the script of the pages that ask for a passkey into lib/, minified, from `lib/client/passkey-page.ts`; `--check` only
+// reports whether it is current.
+// Usage: npm run build:passkey-script
+import { readFileSync, writeFileSync } from 'node:fs';
 import { format, resolveConfig } from 'prettier';
-import { build } from 'esbuild';
+import { rolldown } from 'rolldown';
 
-export const scriptFile = 'lib/backend/passkey-script.ts';
+const path = 'lib/backend/passkey-script.ts';
 
-/** The file with the script, as text. */
-export async function passkeyScriptFile(): Promise<string> {
-  const { outputFiles } = await build({
-    entryPoints: ['lib/client/passkey-page.ts'],
-    bundle: true,
-    minify: true,
-    write: false,
-    format: 'iife',
-    target: 'es2020',
-    charset: 'utf8',
-    legalComments: 'none',
-  });
-  const script = (outputFiles[0]?.text ?? '').trim();
-  const source = `/** The minified script of \`lib/client/passkey-page.ts\`. \`npm run build:passkey-script\` writes this file. */
-export const passkeyScript = ${JSON.stringify(script)};
+await using bundle = await rolldown({
+  input: 'lib/client/passkey-page.ts',
+  platform: 'browser',
+  transform: { target: 'es2020' },
+});
+const { output } = await bundle.generate({ format: 'iife', minify: true, strict: true, comments: false });
+const source = `/** The minified script of \`lib/client/passkey-page.ts\`. \`npm run build:passkey-script\` writes this file. */
+export const passkeyScript = ${JSON.stringify(output[0].code.trim())};
 `;
-  return format(source, { ...(await resolveConfig(scriptFile)), filepath: scriptFile });
-}
+const text = await format(source, { ...(await resolveConfig(path)), filepath: path });
 
-if (process.argv[1] === import.meta.filename) writeFileSync(scriptFile, await passkeyScriptFile());
+if (!process.argv.includes('--check')) writeFileSync(path, text);
+else if (readFileSync(path, 'utf8') !== text) {
+  console.error(`${path} is not what its source says. Run: npm run build:passkey-script`);
+  process.exitCode = 1;
+}

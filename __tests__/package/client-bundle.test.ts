@@ -13,19 +13,19 @@ import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
 
 const run = promisify(execFile);
-const esbuild = join(process.cwd(), 'node_modules/.bin/esbuild');
 
 /** What a bundler makes of an application's entry, minified. */
 async function bundle(source: string): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'bundle-'));
   try {
-    const entry = join(directory, 'entry.js');
+    const input = join(directory, 'entry.js');
     await writeFile(
-      entry,
+      input,
       source.replaceAll('express-auth-adapters/client', join(process.cwd(), 'dist/client/index.js')),
     );
     const out = join(directory, 'out.js');
-    await run(esbuild, [entry, '--bundle', '--minify', '--format=iife', '--target=es2020', `--outfile=${out}`]);
+    const options = ['--platform', 'browser', '--format', 'iife', '--transform.target', 'es2020', '--minify'];
+    await run('node_modules/.bin/rolldown', [input, ...options, '--file', out]);
     return await readFile(out, 'utf8');
   } finally {
     await rm(directory, { recursive: true, force: true });

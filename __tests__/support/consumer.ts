@@ -6,25 +6,53 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
+/** The packages that each adapter needs. */
+export const sdks = {
+  b2b: ['@workos-inc/node@11'],
+  backend: ['@supabase/ssr@0.12', '@supabase/supabase-js@2'],
+} as const;
+
+/** The translations of the built-in pages. */
+export const languages = ['ar', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt', 'zh'];
+
 /** The TypeScript that applications mostly have. */
 const usual = 'typescript@6';
+
+interface Tarball {
+  readonly path: string;
+  /** Of the tarball, in bytes. */
+  readonly size: number;
+  /** The paths of its files. */
+  readonly files: readonly string[];
+}
+
+/** The package as `npm publish` packs it, from dist/ as it is. */
+export async function packTarball(directory: string): Promise<Tarball> {
+  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory]);
+  const [{ filename, size, files }] = JSON.parse(stdout);
+  return { path: join(directory, filename), size, files: files.map(({ path }: { path: string }) => path) };
+}
 
 /**
  * What a user has after `npm install`: the packed tarball in an empty directory, and what is installed beside it.
  *
- * @param typescript packages of TypeScript, in place of the usual one
+ * @param typescript packages of TypeScript, beside the usual one
  */
-export async function installTarball(
-  beside: readonly string[],
-  typescript: readonly string[] = [usual],
-): Promise<string> {
+export async function installTarball(beside: readonly string[], typescript: readonly string[] = []): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'consumer-'));
-  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory]);
-  const [{ filename }] = JSON.parse(stdout);
+  const tarball = await packTarball(directory);
   await writeFile(join(directory, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
-  const tools = ['@types/express@5', '@types/node@22', ...typescript];
-  await run('npm', ['install', '--no-audit', '--no-fund', `./${filename}`, ...beside, ...tools], { cwd: directory });
+  const tools = ['@types/express@5', '@types/node@22', usual, ...typescript];
+  const options = ['--prefer-offline', '--no-audit', '--no-fund'];
+  await run('npm', ['install', ...options, tarball.path, ...beside, ...tools], { cwd: directory });
   return directory;
+}
+
+/** The output of a program in a file of the directory. */
+export async function inDirectory(directory: string, file: string, source: string): Promise<string> {
+  await writeFile(join(directory, file), source);
+  const { stdout } = await run(process.execPath, [file], { cwd: directory });
+  return stdout.trim();
 }
 
 /**
@@ -39,7 +67,9 @@ export async function typeErrors(
   typescript = 'typescript',
 ): Promise<string[]> {
   await writeFile(join(directory, 'consumer.ts'), source);
-  const shared = { target: 'es2022', module: 'nodenext', strict: true, noEmit: true, types: ['node'] };
+  // TypeScript's own declarations are not checked.
+  const project = { strict: true, noEmit: true, skipDefaultLibCheck: true, types: ['node'] };
+  const shared = { target: 'es2022', module: 'nodenext', ...project };
   const compilerOptions = { ...shared, ...options };
   await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['consumer.ts'] }));
   const tsc = join(directory, 'node_modules', typescript, 'bin/tsc');

@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto';
-// The declarations must also compile in an application without this SDK, where the type is `any`.
-// eslint-disable-next-line @typescript-eslint/ban-ts-comment -- with the SDK there is no error to expect
-/** @ts-ignore */
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { createBoundedMap } from '../core/bounded-map.ts';
 import { defined, isRecord, parseJson } from '../core/json.ts';

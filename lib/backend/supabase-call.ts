@@ -1,7 +1,4 @@
 import type { CookieMethodsServer } from '@supabase/ssr';
-// The declarations must also compile in an application without this SDK, where the type is `any`.
-// eslint-disable-next-line @typescript-eslint/ban-ts-comment -- with the SDK there is no error to expect
-/** @ts-ignore */
 import type { SupabaseClient } from '@supabase/supabase-js';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';

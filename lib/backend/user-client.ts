@@ -1,9 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type * as SupabaseSsr from '@supabase/ssr';
 import type { CookieOptions } from '@supabase/ssr';
-// The declarations must also compile in an application without this SDK, where the type is `any`.
-// eslint-disable-next-line @typescript-eslint/ban-ts-comment -- with the SDK there is no error to expect
-/** @ts-ignore */
 import type { SupabaseClient } from '@supabase/supabase-js';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { passedAs } from '../http/passed-adapters.ts';

@@ -97,6 +97,9 @@ export function builtInPage(parts: PageParts): Reply {
   return page(parts.status, document(parts), policyFor(parts), view);
 }
 
+/** Bundlers rewrite a template that has it as one word. */
+const endOfScript = html`</${'script'}>`;
+
 function document(parts: PageParts): Html {
   const { heading, lead, leadRole, errorTitle, emblem, content, stylesheet, script, brand, tellsOrigin } = parts;
   const { title: name, logo, lang, dir } = brand;
@@ -113,7 +116,7 @@ ${tellsOrigin === true && html`<meta name="referrer" content="same-origin">`}
 <meta name="theme-color" content="#0e1014" media="(prefers-color-scheme: dark)">
 <title${heading.lang !== undefined && html` lang="${heading.lang}"`}>${name === undefined || title.includes(name) ? title : `${title} · ${name}`}</title>
 ${logo !== undefined && html`<link rel="icon" href="${safeHref(logo)}">`}
-<link rel="stylesheet" href="${safeHref(stylesheet)}">${script !== undefined && html`\n<script src="${safeHref(script.href)}" defer></script>`}
+<link rel="stylesheet" href="${safeHref(stylesheet)}">${script !== undefined && html`\n<script src="${safeHref(script.href)}" defer>${endOfScript}`}
 </head>
 <body>
 <main>

@@ -1,0 +1,95 @@
+// Builds dist/ from lib/, and its declarations from those that tsc has written: a file for each entry, each floor, each adapter, and
+// each part that loads on its first use. Few files load fast, and no code is in two of them, so the entries share their state.
+// Usage: npm run build
+import { globSync, readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { rolldown } from 'rolldown';
+import type { InputOptions, OutputOptions, Plugin } from 'rolldown';
+import { dts } from 'rolldown-plugin-dts';
+
+const { dependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(readFileSync('package.json', 'utf8'));
+
+const imported = [
+  'index',
+  ...['b2b', 'backend', 'client', 'passport', 'redis', 'testing'].map((name) => `${name}/index`),
+  ...globSync('*.ts', { cwd: 'lib/texts' }).map((file) => `texts/${file.slice(0, -'.ts'.length)}`),
+];
+const commands = { cli: 'bin/cli.ts', 'doctor/cli': 'lib/doctor/cli.ts', providers: 'example-app/providers-only.ts' };
+
+/** A file in dist/, and its modules by their paths below lib/. */
+const part = (name: string, modules: RegExp) => ({ name, test: (module: string) => modules.test(pathInLib(module)) });
+
+/** The lowest floor first: a module belongs to the first part that it matches, with those that it imports. */
+const parts = [
+  part('core', /^(?:errors|error-table|types|core\/.*|tokens\/.*)\./),
+  part('session', /^session\//),
+  part('http', /^http\//),
+  // Without what loads on its first use.
+  { ...part('b2b/adapter', /^b2b\//), tags: ['$initial' as const] },
+  { ...part('backend/adapter', /^backend\//), tags: ['$initial' as const] },
+  part('backend/consent', /^backend\/(?:oauth-server|pages\/consent|routes\/(?:apps|consent)-route)\./),
+];
+
+const shared = {
+  external: [
+    /^node:/,
+    ...Object.keys({ ...dependencies, ...peerDependencies }).map((name) => new RegExp(`^${name}(?:/|$)`)),
+  ],
+  onLog: (_level, { message }) => {
+    throw new Error(message);
+  },
+} satisfies InputOptions;
+
+const readable = { dir: 'dist', minifyInternalExports: false } satisfies OutputOptions;
+
+/** An application may have one SDK: in its declarations, the types of the other one are `any`. */
+const optionalPeers: Plugin = {
+  name: 'optional-peers',
+  generateBundle(_options, bundle) {
+    const names = Object.keys(peerDependenciesMeta).join('|');
+    for (const file of Object.values(bundle))
+      if (file.type === 'chunk')
+        file.code = file.code.replace(new RegExp(`^import .* from "(?:${names})";$`, 'gm'), '/** @ts-ignore */\n$&');
+  },
+};
+
+await write(
+  {
+    ...shared,
+    input: { ...Object.fromEntries(imported.map((name) => [name, `lib/${name}.ts`])), ...commands },
+    platform: 'node',
+    transform: { target: 'es2022' },
+  },
+  {
+    ...readable,
+    cleanDir: true,
+    comments: false,
+    chunkFileNames: ({ facadeModuleId: module }) =>
+      module === null ? '[name].js' : pathInLib(module).replace(/\.ts$/, '.js'),
+    codeSplitting: { groups: parts },
+  },
+);
+await write(
+  {
+    ...shared,
+    input: Object.fromEntries(imported.map((name) => [name, `./reports/declarations/${name}.d.ts`])),
+    plugins: [dts({ dtsInput: true }), optionalPeers],
+  },
+  {
+    ...readable,
+    entryFileNames: '[name].ts',
+    chunkFileNames: '[name].ts',
+    codeSplitting: { groups: parts.map(({ name, test }) => ({ name: `${name}.d`, test })) },
+  },
+);
+
+async function write(input: InputOptions, output: OutputOptions): Promise<void> {
+  await using bundle = await rolldown(input);
+  await bundle.write(output);
+}
+
+/** `http/page.ts`, also for its declaration. */
+function pathInLib(module: string): string {
+  const path = relative(import.meta.dirname, module).replaceAll('\\', '/');
+  return path.replace(/^\.\.\/(?:lib|reports\/declarations)\//, '').replace(/\.d\.ts$/, '.ts');
+}
