@@ -27,7 +27,9 @@ function policyOf({ headers }: Answer): ReadonlyMap<string, string> {
 
 describe('the script', () => {
   it('is what its source makes', () => {
-    const { status, stderr } = spawnSync(process.execPath, ['tools/passkey-script.ts', '--check'], { encoding: 'utf8' });
+    const { status, stderr } = spawnSync(process.execPath, ['tools/passkey-script.ts', '--check'], {
+      encoding: 'utf8',
+    });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
 
