@@ -69,10 +69,12 @@ async function withPage(options: BrowserContextOptions, work: (page: Page) => Pr
   }
 }
 
-/** With what the script of passkeys shows; `passkeys.test.ts` tests that script. */
+/** What the script of passkeys shows; `passkeys.test.ts` tests that script. */
+const showPasskeyForms = "document.querySelectorAll('form[data-passkey]').forEach((form) => { form.hidden = false; })";
+
 async function open(page: Page, name: string): Promise<void> {
   await page.goto(`${origin}/${encodeURIComponent(name)}`);
-  await page.evaluate("document.querySelectorAll('form[data-passkey]').forEach((form) => { form.hidden = false; })");
+  await page.evaluate(showPasskeyForms);
 }
 
 /** Runs in the page, whose globals the types of these tests do not know. */
@@ -118,21 +120,25 @@ async function overflows(page: Page): Promise<number[]> {
   return [asItIs, enlarged];
 }
 
-// Opening a page costs the most, so all checks of a page run in one context.
+// To navigate and to load axe cost the most, so all states are written in turn into one document.
 let context: BrowserContext;
 let page: Page;
 beforeAll(async () => {
-  context = await browser.newContext({ viewport: phone });
+  context = await browser.newContext();
   page = await context.newPage();
+  await open(page, 'sign-in');
 });
 afterAll(() => context.close());
 
+async function write(name: string): Promise<void> {
+  await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', reducedMotion: 'no-preference' });
+  await page.setViewportSize(phone);
+  await page.setContent(bodyOf(name));
+  await page.evaluate(showPasskeyForms);
+}
+
 describe.each(names)('the page "%s"', (name) => {
-  beforeAll(async () => {
-    await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', reducedMotion: 'no-preference' });
-    await page.setViewportSize(phone);
-    await open(page, name);
-  });
+  beforeAll(() => write(name));
 
   it('has controls of at least 44 px', async () => {
     const controls = page.locator('button:not(.link):visible, .button:visible, input:visible, .choices a:visible');
@@ -176,9 +182,7 @@ describe.each(names)('the page "%s"', (name) => {
 });
 
 it.each(Object.keys(translated))('fits without horizontal scrolling in another language: %s', async (name) => {
-  await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', reducedMotion: 'no-preference' });
-  await page.setViewportSize(phone);
-  await open(page, name);
+  await write(name);
   expect(await overflows(page)).toEqual([0, 0]);
   // German differs from English in length alone.
   if (!name.startsWith('ar/')) return;
@@ -187,10 +191,9 @@ it.each(Object.keys(translated))('fits without horizontal scrolling in another l
 });
 
 it('a message at a field has the same distance to it on every page', async () => {
-  await page.setViewportSize(phone);
   const gaps = new Set<number>();
   for (const name of names.filter((each) => bodyOf(each).includes('class="field-message"'))) {
-    await open(page, name);
+    await write(name);
     const [field, message] = await Promise.all([boxOf(page, '[aria-invalid]'), boxOf(page, '.field-message')]);
     gaps.add(Math.round(message.y - field.y - field.height));
   }
@@ -198,9 +201,8 @@ it('a message at a field has the same distance to it on every page', async () =>
 });
 
 it('a name stands beside its initials, whatever its direction', async () => {
-  await page.setViewportSize(phone);
   for (const name of ['chooser', 'ar/chooser']) {
-    await open(page, name);
+    await write(name);
     const [mark, text] = await Promise.all([boxOf(page, '.choices .mark'), boxOf(page, '.choices bdi')]);
     const gap = Math.max(text.x - mark.x - mark.width, mark.x - text.x - text.width);
     expect({ name, gap: Math.round(gap) }).toEqual({ name, gap: 12 });
