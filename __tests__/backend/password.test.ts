@@ -44,7 +44,9 @@ describe('a link for a new password', () => {
     expect((await visitor.getJson('/api/me')).status).toBe(401);
     const saved = await postForm(visitor, '/auth/password', { password: fresh, returnTo: '/account' });
     expect([saved.status, saved.headers.location]).toEqual([303, '/account']);
+    const issued = visitor.cookieHeader();
     expect((await visitor.get('/account')).text).toBe('account');
+    expect(visitor.cookieHeader()).toBe(issued);
     expect([...visitor.cookies.keys()].filter((name) => name.includes('pending'))).toEqual([]);
     expect([(await signIn(fresh)).status, (await signIn(ada.password)).status]).toEqual([200, 401]);
   });

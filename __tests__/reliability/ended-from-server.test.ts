@@ -35,6 +35,15 @@ describe.each(['b2b', 'backend'] as const)('%s', (name) => {
     expect(await statusOf(after)).toBe(200);
   });
 
+  it('the first request after a sign-in in the same second as endSession keeps its tokens', async () => {
+    const before = await app.signedIn();
+    await endSession(app.auth, { userId: await userOf(before) });
+    const after = await app.signedIn();
+    const issued = after.cookieHeader();
+    expect([await statusOf(after), await statusOf(before)]).toEqual([200, 401]);
+    expect(after.cookieHeader()).toBe(issued);
+  });
+
   it('renewSession makes the next request refresh, and no later one', async () => {
     const visitor = await app.signedIn();
     const userId = await userOf(visitor);

@@ -82,7 +82,7 @@ it('serves no session from the cache after another request learned of its end in
   await two.resolver.endSession({ userId: 'ada' });
   expect([first.isCached(), second.isCached()]).toEqual([true, true]);
   // A sign-in of the same user asks the coordinator.
-  await one.resolver.beginSession({ sessionId: 'another', userId: 'ada', issuedAt: clock.now() });
+  await one.resolver.beginSession({ ...provider.issue('ada'), sessionId: 'another' });
   expect([first.isCached(), second.isCached()]).toEqual([false, false]);
 });
 

@@ -4,6 +4,7 @@ import {
   forever,
   freshName,
   mergeRecords,
+  renewingFormer,
   reopenedName,
   sparedName,
   spentName,
@@ -56,6 +57,45 @@ describe('merging records', () => {
     const rest = { ended: 1, [sparedName(1)]: 1 };
     const expected = [...tokens.slice(4), ...Object.keys(rest)].sort();
     expect(Object.keys(mergeRecords(many, rest)).sort()).toEqual(expected);
+  });
+});
+
+describe('a sign-in that is spared', () => {
+  const [now, own] = [10, { beganAt: 5, issuedAt: 5, token: 'own' }];
+  const noEnds = { ended: -1, closed: -1, signedOut: -1, replaced: -1, withdrawn: -1 };
+  const isStale = (record: SessionRecord, token: Partial<typeof own> | { readonly token: undefined } = {}) =>
+    standingOf({ ...record, ...noEnds }, { ...own, ...token }) === 'stale';
+
+  it('makes every token stale that was issued until its own, whatever these were fresh for', async () => {
+    const known = fc.tuple(records, fc.integer({ min: 0, max: 5 }), fc.constantFrom('a', 'b', 'z'));
+    await checkInputs(
+      fc.property(known, ([before, issuedAt, token]) => {
+        // What a token is fresh for was stale first.
+        const fresh = Object.entries(before).filter(([name]) => name.startsWith('fresh:'));
+        const stale = Math.max(before['stale'] ?? -1, ...fresh.map(([, time]) => time));
+        const after = mergeRecords(mergeRecords(before, { stale }), renewingFormer({ ...before, stale }, own, now));
+        expect(isStale(after, { issuedAt, token })).toBe(true);
+      }),
+      inputs,
+    );
+  });
+
+  it('leaves its own token as it was, and a later renewSession concerns it', async () => {
+    const issued = fc.integer({ min: 1, max: 12 });
+    await checkInputs(
+      fc.property(records, issued, fc.constantFrom('own', undefined), ({ stale }, issuedAt, token) => {
+        const before = mergeRecords(emptyRecord, stale === undefined ? {} : { stale });
+        const after = mergeRecords(before, renewingFormer(before, { ...own, issuedAt }, now));
+        const isAhead = Math.max(...Object.values(after)) >= now;
+        if (!isAhead) expect(isStale(after, { issuedAt, token })).toBe(isStale(before, { issuedAt, token }));
+        if (token !== undefined) expect(isStale({ ...after, stale: now }, { issuedAt, token })).toBe(true);
+      }),
+      inputs,
+    );
+  });
+
+  it('says nothing of tokens that do not say when they were issued', () => {
+    expect(isStale(renewingFormer(emptyRecord, { ...own, issuedAt: 0 }, now), { issuedAt: 0, token: 'a' })).toBe(false);
   });
 });
 

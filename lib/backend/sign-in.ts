@@ -107,7 +107,7 @@ async function preparePending(
     throw new AuthError('tokens_refused', { reason: 'not_recent' });
   if (signInTime(needs, session.claims) === undefined) throw new AuthError('token_rejected', { reason: 'amr' });
   await request.refuseUnaccepted(session);
-  if (isBrought !== true) await beginSession(backend, session);
+  if (isBrought !== true) await beginSession(backend, content, session);
   if (providerTokens !== undefined && needsProviderTokens(backend))
     await backend.providerTokens.keep(sessionIdOf(backend, session), providerTokens);
   return { userId: session.user.id, returnTo };

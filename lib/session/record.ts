@@ -17,7 +17,7 @@ import { createHash } from 'node:crypto';
  * - `withdrawn`, of a user at an OAuth client: access tokens that were issued to it until then are over, because the user took back its
  *   grant. So are those that were issued until a minute later, as the provider's clock may be ahead, unless `allowed` is later.
  * - `allowed`: when the user allowed that client again.
- * - `fresh:` with a token: calls of `renewSession` until then do not concern this token.
+ * - `fresh:` with a token: what is `stale` until then does not concern this token.
  * - `spent:` with a token: when it was exchanged for tokens of another organization.
  */
 export type SessionRecord = Readonly<Record<string, number>>;
@@ -120,6 +120,20 @@ export function freshName({ token, issuedAt }: Pick<Presented, 'token' | 'issued
 
 export function spentName(token: string): string {
   return `spent:${token}`;
+}
+
+/**
+ * Of a sign-in that is spared: the provider may give it the start of an earlier one of its session, whose tokens must not pass again.
+ *
+ * @param own the sign-in's token
+ * @param now in milliseconds since the epoch
+ */
+export function renewingFormer({ stale = never }: SessionRecord, own: Presented, now: number): SessionRecord {
+  // Later than what any earlier token is fresh for.
+  const until = stale === never ? own.issuedAt - 1 : Math.max(own.issuedAt - 1, stale + 1);
+  // Its own token, also as a bearer token, stays due if it already was, and where the provider's clock hides a later `renewSession`.
+  const fresh = [own, { ...own, token: undefined }].filter((each) => !isOutdated(stale, each) && until < now);
+  return { stale: until, ...Object.fromEntries(fresh.map((each) => [freshName(each), until])) };
 }
 
 /** @returns the very same `one` where `other` adds nothing */

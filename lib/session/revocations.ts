@@ -6,6 +6,7 @@ import {
   isClosed,
   isOutdated,
   isRevocation,
+  renewingFormer,
   reopenedName,
   sparedName,
   spentName,
@@ -152,8 +153,8 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
      * @returns the session's start in milliseconds since the epoch: later than every call for the user, and than every end of the
      * session after which a sign-in may continue it, even where this clock was set back since
      */
-    async begin(facts: Pick<SessionFacts, 'sessionId' | 'userId' | 'issuedAt'>, beganAt?: number): Promise<number> {
-      const { session, subjects } = keysOfTarget(facts);
+    async begin(keys: SessionKeys, beganAt?: number): Promise<number> {
+      const { session, subjects } = keys;
       const { record } = await records.find(subjects);
       const { ended = -1, signedOut = -1, replaced = -1 } = record;
       const passed = [ended, signedOut, replaced].filter((time) => time < forever);
@@ -161,8 +162,7 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
       // A sealed cookie names this start, and a token the provider's.
       const change = { ...sparing(record, beganAt), ...sparing(record, start) };
       if (session !== undefined && Object.keys(change).length > 0) {
-        // The provider may give a sign-in that it continues the start of the earlier one, whose tokens must not pass again.
-        await records.tell(session, { ...change, stale: facts.issuedAt - 1 }, cookieMs);
+        await records.tell(session, { ...change, ...renewingFormer(record, keys, now()) }, cookieMs);
       }
       return start;
     },

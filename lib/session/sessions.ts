@@ -53,7 +53,11 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   readonly resolveForResource: ResolveBearer;
   readonly findSuperseded: FindSuperseded<Content>;
   readonly revocationOf: Revocations['find'];
-  readonly beginSession: Revocations['begin'];
+  /** `begin` of these tokens. @param beganAt the provider's own time of the sign-in, in milliseconds since the epoch */
+  beginSession(
+    stored: SessionFacts & Pick<StoredSession<Content>, 'refreshToken'>,
+    beganAt?: number,
+  ): ReturnType<Revocations['begin']>;
   /** Ends the watches of the same session in another organization, which a switch or a new sign-in has left. */
   leaveFormer(session: Session): void;
   readonly endSession: Revocations['end'];
@@ -143,7 +147,8 @@ export function createSessions<Content>(
     resolveForResource: createResolveBearer(context, 'resource'),
     findSuperseded: createFindSuperseded(context),
     revocationOf: (sessionId, beganAt) => revocations.find(sessionId, beganAt),
-    beginSession: (facts, beganAt) => revocations.begin(facts, beganAt),
+    beginSession: (stored, beganAt) =>
+      revocations.begin(revocations.keysOf(stored, placeOf(source.adapter, stored).token), beganAt),
     endSession: (target) => revocations.end(target),
     withdrawGrant: (grant) => revocations.withdrawGrant(grant),
     allowGrant: (grant) => revocations.allowGrant(grant),

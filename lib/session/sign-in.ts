@@ -4,8 +4,8 @@ import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import type { Emit } from './events.ts';
-import type { Revocations } from './revocations.ts';
-import type { EndedSession, SignOut } from './sign-out.ts';
+import type { SessionResolver } from './sessions.ts';
+import type { EndedSession } from './sign-out.ts';
 import { verdictReason } from './source.ts';
 import type { SessionSource, SessionWriter } from './source.ts';
 
@@ -16,7 +16,7 @@ import type { SessionSource, SessionWriter } from './source.ts';
 export interface SignInContext<Content, S extends Session> {
   readonly source: Pick<SessionSource<Content, S>, 'verify' | 'factsOf' | 'toStored'>;
   readonly writer: SessionWriter<Content>;
-  readonly resolver: Pick<SignOut<Content>, 'replace'> & { readonly beginSession: Revocations['begin'] };
+  readonly resolver: Pick<SessionResolver<Content>, 'replace' | 'beginSession'>;
   readonly emit: Emit;
 }
 
@@ -76,10 +76,10 @@ export async function refuseLarge<Content, S extends Session>(
 /** Earlier `endSession` calls do not apply to it. @returns its start in milliseconds since the epoch */
 export function beginSession<Content, S extends Session>(
   { source, resolver }: Pick<SignInContext<Content, S>, 'source' | 'resolver'>,
+  content: Content,
   { claims }: S,
 ): Promise<number> {
-  const facts = source.factsOf(claims);
-  return resolver.beginSession(facts, facts.beganAt);
+  return resolver.beginSession(source.toStored(content), source.factsOf(claims).beganAt);
 }
 
 /** @throws {AuthError} `token_rejected` or `tokens_refused`, `session_too_large`, `not_accepted`, `provider_unavailable`, or the application's own error */
@@ -94,7 +94,7 @@ export async function admitSignIn<Content, S extends Session>(
   await refuseLarge(context, content, session);
   await request.refuseUnaccepted(session);
   const redirectTo = (await hook(session)) ?? returnTo;
-  const begunAt = isBrought ? undefined : await beginSession(context, session);
+  const begunAt = isBrought ? undefined : await beginSession(context, content, session);
   const { sessionId } = context.source.factsOf(session.claims);
   const organizationId = session.adapter === 'b2b' ? session.organizationId : undefined;
   const facts = { userId: session.user.id, ...defined({ sessionId, organizationId }) };

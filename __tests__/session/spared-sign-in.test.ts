@@ -1,0 +1,215 @@
+import {
+  createMemoryApp,
+  createMemoryBrowser,
+  createMemoryProvider,
+  createMemorySource,
+  visit,
+} from '../support/memory-sessions.ts';
+import type { MemoryApp, MemoryAppSetup, MemoryBrowser, MemoryContent } from '../support/memory-sessions.ts';
+import { createClock } from '../support/clock.ts';
+import { createShared } from '../support/shared-memory.ts';
+import type { SessionTarget } from '../../lib/session/records.ts';
+
+/** A sign-in that an earlier `endSession` would concern by its times, and that is spared. */
+
+const second = 1_700_000_000_000;
+const at700 = () => createClock(second + 700);
+
+/** As the provider issues it, with times in whole seconds. */
+function issue({ provider, clock }: MemoryApp, continued: Partial<MemoryContent> = {}): MemoryContent {
+  const now = Math.floor(clock.now() / 1000) * 1000;
+  return { ...provider.issue('ada'), beganAt: now, issuedAt: now, ...continued };
+}
+
+/** Of a cookie that names the provider's start, as Supabase's. */
+async function signIn(app: MemoryApp, continued?: Partial<MemoryContent>): Promise<MemoryBrowser> {
+  const content = issue(app, continued);
+  await app.resolver.beginSession(content, content.beganAt);
+  return createMemoryBrowser(content);
+}
+
+/** @returns the refresh tokens that a request sends to the provider */
+async function callsOf(app: MemoryApp, browser: MemoryBrowser): Promise<string[]> {
+  const before = app.provider.calls.length;
+  const resolution = await visit(app, browser.header());
+  browser.receive(resolution);
+  expect(resolution.session?.user.id).toBe('ada');
+  return app.provider.calls.slice(before);
+}
+
+/** Two processes with one provider. */
+function createTwo(setup: MemoryAppSetup = {}) {
+  const clock = at700();
+  const provider = createMemoryProvider(clock);
+  const shared = createShared();
+  const create = () => createMemoryApp({ clock, provider, shared, ...setup });
+  return { shared, one: create(), two: create() };
+}
+
+const sessionId = 'session-ada';
+const targets: SessionTarget[] = [{ userId: 'ada' }, { sessionId }];
+
+describe('a sign-in that is spared uses its own token, also while the provider is down', () => {
+  it.each<[string, (app: MemoryApp) => Promise<MemoryContent>]>([
+    [
+      'in the same second as endSession',
+      async (app) => {
+        await app.resolver.endSession({ userId: 'ada' });
+        const content = issue(app);
+        await app.resolver.beginSession(content, content.beganAt);
+        return content;
+      },
+    ],
+    [
+      'within a minute after endSession of the same session',
+      async (app) => {
+        await app.resolver.endSession({ sessionId });
+        app.clock.advance(30_000);
+        const content = issue(app, { sessionId });
+        return { ...content, beganAt: await app.resolver.beginSession(content) };
+      },
+    ],
+    [
+      'a day after endSession, if its token does not say when it began',
+      async (app) => {
+        await app.resolver.endSession({ userId: 'ada' });
+        app.clock.advance(24 * 60 * 60_000);
+        const content = issue(app);
+        return { ...content, beganAt: await app.resolver.beginSession(content, 0) };
+      },
+    ],
+  ])('%s', async (_, complete) => {
+    const app = createMemoryApp({ clock: at700() });
+    const browser = createMemoryBrowser(await complete(app));
+    app.provider.fault = 'outage';
+    expect(await callsOf(app, browser)).toEqual([]);
+    app.clock.advance(60_000);
+    expect(await callsOf(app, browser)).toEqual([]);
+  });
+
+  it('in another process, even if nothing further reaches it', async () => {
+    const { shared, one, two } = createTwo();
+    await one.resolver.endSession({ userId: 'ada' });
+    const merge = shared.merge.bind(shared);
+    shared.merge = (...change) => {
+      shared.merge = () => Promise.reject(new Error('down'));
+      return merge(...change);
+    };
+    const browser = await signIn(one);
+    one.provider.fault = 'outage';
+    expect([await callsOf(two, browser), await callsOf(one, browser)]).toEqual([[], []]);
+  });
+});
+
+describe('an earlier token of its session is renewed before use', () => {
+  /** The earlier sign-in, and one with the same start and the same second that continues it after `endSession`. */
+  async function continueAfter(app: MemoryApp, former: MemoryBrowser, other = app): Promise<MemoryBrowser> {
+    await app.resolver.endSession({ userId: 'ada' });
+    const next = await signIn(app, { sessionId });
+    app.provider.fault = 'outage';
+    await expect(visit(other, former.header())).rejects.toMatchObject({ code: 'provider_unavailable' });
+    app.provider.fault = undefined;
+    app.clock.advance(5_000);
+    return next;
+  }
+
+  it('if the earlier sign-in was not spared', async () => {
+    const app = createMemoryApp({ clock: at700() });
+    const former = await signIn(app, { sessionId });
+    expect(await callsOf(app, former)).toEqual([]);
+    const next = await continueAfter(app, former);
+    expect([await callsOf(app, next), await callsOf(app, former)]).toEqual([[], ['refresh-1']]);
+    expect([await callsOf(app, next), await callsOf(app, former)]).toEqual([[], []]);
+  });
+
+  it('if the earlier sign-in was spared, too', async () => {
+    const app = createMemoryApp({ clock: at700() });
+    await app.resolver.endSession({ userId: 'ada' });
+    const former = await signIn(app, { sessionId });
+    expect(await callsOf(app, former)).toEqual([]);
+    await continueAfter(app, former);
+    expect(await callsOf(app, former)).toEqual(['refresh-1']);
+  });
+
+  it('if a refresh after renewSession issued it', async () => {
+    const app = createMemoryApp({ clock: at700() });
+    const former = await signIn(app, { sessionId });
+    await app.resolver.renewSession({ userId: 'ada' });
+    expect(await callsOf(app, former)).toEqual(['refresh-1']);
+    await continueAfter(app, former);
+    expect(await callsOf(app, former)).toEqual(['refresh-2']);
+  });
+
+  it('in another process', async () => {
+    const { one, two } = createTwo();
+    const former = await signIn(one, { sessionId });
+    expect(await callsOf(two, former)).toEqual([]);
+    await one.resolver.endSession({ userId: 'ada' });
+    one.clock.advance(5_001);
+    const next = await signIn(one, { sessionId, beganAt: second, issuedAt: second });
+    expect([await callsOf(two, next), await callsOf(two, former)]).toEqual([[], ['refresh-1']]);
+  });
+});
+
+describe('renewSession concerns it', () => {
+  it.each(targets)('by %j after the sign-in, once', async (target) => {
+    const app = createMemoryApp({ clock: at700() });
+    await app.resolver.endSession({ userId: 'ada' });
+    const browser = await signIn(app, { sessionId });
+    await app.resolver.renewSession(target);
+    expect(await callsOf(app, browser)).toEqual(['refresh-1']);
+    expect(await callsOf(app, browser)).toEqual([]);
+  });
+
+  it.each(targets)('by %j just before the sign-in is complete, as in onSignIn', async (target) => {
+    const app = createMemoryApp({ clock: at700() });
+    await app.resolver.endSession({ userId: 'ada' });
+    const content = issue(app, { sessionId });
+    await app.resolver.renewSession(target);
+    app.clock.advance(100);
+    await app.resolver.beginSession(content, content.beganAt);
+    const browser = createMemoryBrowser(content);
+    expect(await callsOf(app, browser)).toEqual(['refresh-1']);
+    expect(await callsOf(app, browser)).toEqual([]);
+  });
+
+  it.each(targets)('by %j although the provider’s clock is half a minute ahead', async (target) => {
+    const app = createMemoryApp({ clock: at700() });
+    await app.resolver.endSession({ sessionId });
+    const browser = await signIn(app, { sessionId, beganAt: second + 30_000, issuedAt: second + 30_000 });
+    app.clock.advance(1_000);
+    await app.resolver.renewSession(target);
+    expect(await callsOf(app, browser)).toEqual(['refresh-1']);
+  });
+});
+
+it('its access token works as a bearer token, also where an earlier sign-in of the same second was spared', async () => {
+  const clock = at700();
+  const memory = createMemorySource(createMemoryProvider(clock), clock);
+  const { resolver, ...rest } = createMemoryApp({
+    clock,
+    source: {
+      async verifyBearer({ claims }, origin) {
+        const content = { ...issued, issuedAt: Number(claims['iat']) * 1000 };
+        return memory.verify(content, origin);
+      },
+    },
+  });
+  const app = { resolver, ...rest };
+  await resolver.endSession({ userId: 'ada' });
+  const issued = issue(app, { sessionId });
+  const bearer = (iat: number): string => {
+    const claims = { sub: 'ada', sid: sessionId, iat, exp: iat + 300 };
+    return `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.AA`;
+  };
+  const sees = async (iat: number) => (await resolver.resolveBearer(bearer(iat), {}))?.user.id;
+  await resolver.beginSession(issued, 0);
+  expect(await sees(second / 1000)).toBe('ada');
+  await resolver.endSession({ userId: 'ada' });
+  expect(await sees(second / 1000)).toBeUndefined();
+  await resolver.beginSession(issue(app, { sessionId }), 0);
+  expect([await sees(second / 1000), await sees(second / 1000 - 1)]).toEqual(['ada', undefined]);
+  clock.advance(1_000);
+  await resolver.renewSession({ userId: 'ada' });
+  expect(await sees(second / 1000)).toBeUndefined();
+});
