@@ -6,7 +6,7 @@ import { sealData, unsealData } from 'iron-session';
 import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import type { WorkerOptions } from '../support/b2b-worker.ts';
-import { killWorker, startWorker } from '../support/b2b-worker-process.ts';
+import { isRunning, killWorker, startWorker } from '../support/b2b-worker-process.ts';
 import type { Worker } from '../support/b2b-worker-process.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';
@@ -29,16 +29,25 @@ beforeAll(async () => {
   workos = await startWorkosStandIn({ clientId: 'client_test', apiKey: randomBytes(16).toString('hex') });
 });
 afterAll(async () => {
+  await Promise.all(workers.map(killWorker));
   await workos.close();
   await redis.stop();
 });
 beforeEach(async () => {
   Object.assign(workos.switches, { replayGrace: false, authenticateError: null, outage: {}, gate: {} });
   workos.clearRequests();
-  workers = await Promise.all(Array.from({ length: processes }, () => startWorker(workerOptions())));
-});
-afterEach(async () => {
-  await Promise.all(workers.map(killWorker));
+  // To start a process costs more than most tests: those that a test left running go on.
+  workers = await Promise.all(
+    Array.from({ length: processes }, async (_, index) => {
+      const worker = workers[index];
+      return worker !== undefined && isRunning(worker) ? worker : startWorker(workerOptions());
+    }),
+  );
+  for (const worker of workers) {
+    // It answers after the last event of the test before.
+    await worker.setAhead(0);
+    worker.events.length = 0;
+  }
 });
 
 const workerOptions = (): WorkerOptions => ({
@@ -185,6 +194,8 @@ describe(`${processes} processes with one Redis and a strict provider`, () => {
       expect(workos.tokenCalls).toBeLessThanOrEqual(processes);
       await eventsOf(workers, 'coordinator_unavailable', 'every');
     } finally {
+      // Others would go on alone for a while.
+      await Promise.all(workers.map(killWorker));
       await redis.start();
     }
   });

@@ -38,9 +38,12 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   };
 }
 
+export const isRunning = ({ child }: Worker): boolean => child.exitCode === null && child.signalCode === null;
+
 /** Idempotent. */
-export async function killWorker({ child }: Worker): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
+export async function killWorker(worker: Worker): Promise<void> {
+  if (!isRunning(worker)) return;
+  const { child } = worker;
   const exited = once(child, 'exit');
   child.kill('SIGKILL');
   await exited;
