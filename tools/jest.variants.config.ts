@@ -1,7 +1,7 @@
 // The HTTP suites on all other hosts and setups; `npm test` uses Express 5 at the root, without a proxy, with cached
 // sessions. `npm run test:variants -- --selectProjects Connect` runs one of them. `.ci/run` uses another Node version
 // for each, so that every host, front, Node version, prefix, proxy and cache setting occurs at least once. There, each
-// suite has one of the variants in turn, by the number in TEST_VARIANT_TURN: three commits later it has met all of them.
+// suite has one of the variants in turn, by the number in TEST_VARIANT_TURN (tools/turn.ts).
 // `npm run test:nightly` runs all suites on all variants.
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,12 +9,13 @@ import type { Config } from 'jest';
 import type { Variant } from '../__tests__/support/variant.ts';
 import base from '../jest.config.ts';
 import { hasTurn } from './turn.ts';
+import type { HostVariant } from './turn.ts';
 
-const variants: Readonly<Record<string, Partial<Variant>>> = {
-  'Express 4': { host: 'Express 4', front: 'everything', prefix: '/below', isProxied: true },
-  'node:http': { host: 'bare node:http', front: 'parsers', isCached: false },
-  Connect: { host: 'Connect', front: 'hardening', prefix: '/below' },
-};
+const variants: readonly (readonly [HostVariant, Partial<Variant>])[] = [
+  ['Express 4', { host: 'Express 4', front: 'everything', prefix: '/below', isProxied: true }],
+  ['node:http', { host: 'bare node:http', front: 'parsers', isCached: false }],
+  ['Connect', { host: 'Connect', front: 'hardening', prefix: '/below' }],
+];
 
 /** The suites whose application `__tests__/support/application.ts` builds. */
 const suites = ['b2b', 'backend', 'http', 'reliability', 'hostile'];
@@ -38,11 +39,9 @@ const belowPrefix = ['http/mounting', 'http/mounts', 'http/express-stack', 'http
 const rootDir = join(import.meta.dirname, '..');
 
 /** The suites that have another variant in this turn, as patterns of their paths. */
-function othersOf(variant: number): string[] {
+function othersOf(variant: HostVariant): string[] {
   const files = suites.flatMap((suite) => globSync(`__tests__/${suite}/**/*.test.ts`, { cwd: rootDir }));
-  return files
-    .filter((file) => !hasTurn(file, variant, Object.keys(variants).length))
-    .map((file) => `/${file.replaceAll('.', '\\.')}$`);
+  return files.filter((file) => !hasTurn(file, variant)).map((file) => `/${file.replaceAll('.', '\\.')}$`);
 }
 
 const { maxWorkers, reporters, testTimeout, ...project } = base;
@@ -52,7 +51,7 @@ const config: Config = {
   maxWorkers,
   reporters,
   testTimeout,
-  projects: Object.entries(variants).map(([displayName, variant], index) => ({
+  projects: variants.map(([displayName, variant]) => ({
     ...project,
     rootDir,
     displayName,
@@ -62,7 +61,7 @@ const config: Config = {
       ...[...always, ...(variant.prefix === undefined ? [] : belowPrefix)].map(
         (file) => `/__tests__/${file}\\.test\\.ts$`,
       ),
-      ...othersOf(index),
+      ...othersOf(displayName),
     ],
   })),
 };

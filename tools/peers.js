@@ -1,7 +1,7 @@
 // Runs the host and hostile-request suites on the oldest and newest Express of the peer range, with their
 // routers, and the suites of both adapters on the oldest SDKs of their ranges, to find incompatible releases before users
-// do. The versions are installed at run time without a lock file, in a temporary folder. With TEST_VARIANT_TURN each hostile
-// suite runs on one version of Express in turn, and half of the adapters' suites on the oldest SDKs; the nightly command runs all.
+// do. The versions are installed at run time without a lock file, in a temporary folder. With TEST_VARIANT_TURN a
+// suite runs on these if it is their turn (tools/turn.ts); the nightly command runs all.
 // Usage: npm run test:peers [-- <part of a name>]
 import { execFileSync, spawnSync } from 'node:child_process';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -49,16 +49,16 @@ function testExpress() {
   const dependencies = Object.fromEntries(peers.map(({ name, range }) => [name, `npm:express@${range}`]));
   const overrides = Object.fromEntries(peers.flatMap(({ name, overrides }) => (overrides ? [[name, overrides]] : [])));
   const modules = install('express', { dependencies, overrides });
-  const versions = peers.map(({ name, host }) => ({ host, express: join(modules, name) }));
+  const versions = peers.map(({ name, host }) => ({ name, host, express: join(modules, name) }));
   const others = versions.filter(({ express }) => !installed.includes(versionIn(express)));
   for (const { express } of versions.filter((each) => !others.includes(each))) {
     console.log(
       `\n--- Express ${versionIn(express)} is installed: \`npm test\` and the variants run these suites on it.`,
     );
   }
-  for (const [index, { host, express }] of others.entries()) {
+  for (const { name, host, express } of others) {
     console.log(`\n--- Express ${versionIn(express)}`);
-    const hostile = suitesIn('hostile').filter((file) => hasTurn(file, index, others.length));
+    const hostile = suitesIn('hostile').filter((file) => hasTurn(file, name));
     const stack = host === 'Express 5' ? ['__tests__/http/express-stack.test.ts'] : [];
     test([...suitesIn('hosts'), ...hostile, ...stack], { TEST_EXPRESS: express, TEST_HOST: host });
   }
@@ -71,7 +71,7 @@ function testSdks() {
       .map((name) => `${name} ${versionIn(join(modules, name))}`)
       .join(', ')}`,
   );
-  const suites = ['b2b', 'backend'].flatMap(suitesIn).filter((file) => hasTurn(file, 0, 2));
+  const suites = ['b2b', 'backend'].flatMap(suitesIn).filter((file) => hasTurn(file, 'sdks-oldest'));
   test(suites, { TEST_SDKS: modules });
 }
 
