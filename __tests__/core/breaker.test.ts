@@ -115,6 +115,7 @@ describe('a part that does not answer in time', () => {
     await advance(100);
     await outcome;
     answer.reject(new Error('late'));
+    await advance(0);
     await advance(60);
     expect(await isCalled(breaker)).toBe(false);
   });

@@ -21,6 +21,7 @@ it.each([
   [['form-action https://api.workos.com:*']],
   [['form-action https://api.workos.com/other/path']],
   [['form-action https://*.workos.com']],
+  [['form-action https://*']],
   [['form-action http://api.workos.com']],
   [["form-action https://api.workos.com; form-action 'none'"]],
 ])('lets a form be redirected to the provider: %j', (policies) => {
@@ -37,12 +38,21 @@ it.each([
   [['form-action https://api.workos.com:8443']],
   [['form-action https://api.workos.com.evil.example']],
   [['form-action ws:']],
+  [['form-action xhttps:']],
   [['form-action ftp://api.workos.com']],
   [['form-action ((((']],
   [["script-src 'self'", "form-action 'self'"]],
   [["form-action https://api.workos.com, form-action 'self'"]],
 ])('blocks a form redirect to the provider: %j', (policies) => {
   expect(allowsFormRedirect(policies, logout, own)).toBe(false);
+});
+
+it('compares the scheme and the port of any destination', () => {
+  expect(allowsFormRedirect(['form-action *'], 'http://api.workos.com/', own)).toBe(true);
+  expect(allowsFormRedirect(['form-action *'], 'cursor://callback', own)).toBe(false);
+  expect(allowsFormRedirect(['form-action http:'], 'cursor://callback', own)).toBe(false);
+  expect(allowsFormRedirect(['form-action http://api.workos.com:80'], 'http://api.workos.com/', own)).toBe(true);
+  expect(allowsFormRedirect(['form-action api.workos.com:443'], 'https://api.workos.com:8443/', own)).toBe(false);
 });
 
 it('includes the own origin, with its port', () => {

@@ -9,6 +9,7 @@ describe('a redirect address', () => {
     ['http://localhost:3000/cb', 'device', 'localhost:3000'],
     ['http://127.0.0.1:33418/', 'device', '127.0.0.1:33418'],
     ['http://0x7f.1/cb', 'device', '127.0.0.1'],
+    ['http://127.10.11.12/cb', 'device', '127.10.11.12'],
     ['http://[::1]:8080/cb', 'device', '[::1]:8080'],
     ['cursor://anysphere.cursor-mcp/oauth/callback', 'app', 'cursor:'],
     ['cursor:callback', 'app', 'cursor:'],
@@ -76,6 +77,8 @@ describe('a redirect address', () => {
     '/oauth/consent',
     'app.example/cb',
     'cursor://app/ü\u0000',
+    'mailer:a b',
+    'mailer: ab',
     '',
     `https://app.example/${'a'.repeat(9_000)}`,
     `https://app.example/${'ü'.repeat(3_000)}`,
@@ -89,6 +92,14 @@ describe('a redirect address', () => {
     // Where the parser escapes what is not ASCII, nothing dangerous is left.
     if (typeof value === 'string' && value.startsWith('cursor:')) expect(address?.href).toMatch(/^[\x21-\x7e]+$/);
     else expect(address).toBeUndefined();
+  });
+
+  it('has at most 8,192 characters', () => {
+    const longest = `https://app.example/${'a'.repeat(8_172)}`;
+    expect(readRedirectAddress(longest)?.href).toBe(longest);
+    expect(readRedirectAddress(`${longest}a`)).toBeUndefined();
+    // A tab is dropped by the parser.
+    expect(readRedirectAddress(`${longest}\t`)).toBeUndefined();
   });
 
   it.each([

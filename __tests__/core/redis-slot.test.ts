@@ -13,6 +13,8 @@ describe('the slot of a key', () => {
     ['foo{{bar}}zap', 4015],
     ['foo{bar}{zap}', 5061],
     ['é', 10180],
+    ['a}b', 7866],
+    ['}{foo}', 12182],
   ])('%p is %i', (key, slot) => {
     expect(slotOf(key)).toBe(slot);
   });
@@ -27,7 +29,7 @@ describe('the master node of a key', () => {
     const slots: [string][] = [];
     slots[slotOf('app:foo')] = ['one:6379'];
     expect(createMasterOf({ slots, options: { keyPrefix: 'app:' } })('foo')).toBe('one:6379');
-    expect(createMasterOf({ slots, options: {} })('foo')).toBe('slot 12182');
+    for (const options of [{}, null]) expect(createMasterOf({ slots, options })('foo')).toBe('slot 12182');
   });
 
   it('is read from the slots of both clients', () => {

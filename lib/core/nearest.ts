@@ -34,7 +34,7 @@ function editDistance(from: string, to: string): number {
     const row = [i];
     for (let j = 1; j <= to.length; j += 1) {
       const isSame = from[i - 1] === to[j - 1];
-      const isSwapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
+      const isSwapped = from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
       row[j] = Math.min(
         at(last, j) + 1,
         at(row, j - 1) + 1,
