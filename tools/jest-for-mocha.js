@@ -149,7 +149,7 @@ async function reachedByAll(suite, run) {
     delete perTest[id];
     suite.eachTest((test) => {
       const own = (perTest[test.fullTitle()] ??= {});
-      for (const [mutant, count] of reached) own[mutant] = (own[mutant] ?? 0) + count;
+      for (const [mutation, count] of reached) own[mutation] = (own[mutation] ?? 0) + count;
     });
   }
 }
