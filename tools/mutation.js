@@ -13,7 +13,7 @@ const folders = {
   core: { suites: ['core', 'session', 'http', 'b2b', 'backend'], least: 95 },
   tokens: { suites: ['tokens', 'session', 'http', 'backend', 'b2b'], least: 92 },
   session: { suites: ['session', 'reliability', 'http', 'b2b', 'backend'], least: 95 },
-  http: { suites: ['http', 'hostile', 'hosts', 'reliability', 'testing', 'b2b', 'backend'], least: 95 },
+  http: { suites: ['http', 'resource', 'hostile', 'hosts', 'reliability', 'testing', 'b2b', 'backend'], least: 95 },
   b2b: { suites: ['b2b', 'http', 'hostile', 'hosts', 'reliability', 'testing'], least: 92 },
   backend: { suites: ['backend', 'http', 'hostile', 'hosts', 'reliability', 'testing'], least: 92 },
   client: { suites: ['client'], least: 92 },

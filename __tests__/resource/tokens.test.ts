@@ -197,6 +197,18 @@ describe('the audience', () => {
     await app.close();
   });
 
+  it.each([
+    ['https://app.example.com', 'https://app.example.com/', 200],
+    ['https://app.example.com/', 'https://app.example.com', 200],
+    ['https://app.example.com', 'https://app.example.com/mcp', 401],
+    ['https://app.example.com/mcp', 'https://app.example.com/mcp/', 401],
+    ['urn:mcp', 'undefined/', 401],
+  ])('%s is asked for, and a token for %s is a %i', async (audience, aud, status) => {
+    const app = await startResourceApp({ resources: { b2b: { audience } } });
+    expect((await app.call('b2b', await app.kits.b2b.bearer(ada, { audience: aud }))).status).toBe(status);
+    await app.close();
+  });
+
   it('is the option where b2bAuth has another one for the resource', async () => {
     const app = await startResourceApp({ resources: { b2b: { audience: 'https://registered.example.com/mcp' } } });
     const call = async (audience: string) =>
