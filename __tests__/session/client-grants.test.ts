@@ -56,14 +56,24 @@ it('a grant that is given again lets the new tokens of the client pass at once, 
 
 it('a grant that was never taken back costs one read to give, and writes nothing', async () => {
   const shared = createShared(clock.now);
+  const merge = jest.spyOn(shared, 'merge');
   await createProcess(shared).allowGrant({ userId: 'new', clientId: 'cursor' });
-  expect(await createProcess(shared).check({ ...facts, userId: 'new' }, undefined)).toMatchObject({ standing: 'live' });
+  expect([shared.lookUps, merge.mock.calls]).toEqual([1, []]);
 });
 
 it('ids cannot be put together to another grant', async () => {
   const revocations = createProcess();
   await revocations.withdrawGrant({ userId: 'ada","cursor', clientId: 'x' });
   expect(await standing(revocations, { userId: 'ada', clientId: 'cursor","x' })).toBe('live');
+});
+
+it('a watched token ends at once when this process takes its grant back', async () => {
+  const revocations = createProcess();
+  const ends: string[] = [];
+  const session = { adapter: 'backend', expiresAt: clock.now() + 3_600_000 } as BackendSession;
+  createSessionWatch(revocations, clock.now).watch(facts, session, undefined, (end) => ends.push(end));
+  await revocations.withdrawGrant(grant);
+  expect(ends).toEqual(['ended']);
 });
 
 it('a watched token ends when another process took its grant back, and not by renewSession', async () => {
