@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { AuthError } from '../../lib/errors.ts';
 import { forever, hash } from '../../lib/session/record.ts';
 import type { SessionRecord } from '../../lib/session/record.ts';
@@ -10,6 +11,7 @@ import {
   createMemorySource,
   tokenLifetimeMs,
   visit,
+  withoutSessionIds,
 } from '../support/memory-sessions.ts';
 import type { MemoryApp, MemoryAppSetup, MemoryBrowser } from '../support/memory-sessions.ts';
 import { createShared } from '../support/shared-memory.ts';
@@ -67,6 +69,51 @@ describe('signing out', () => {
     expect(told).toEqual([[subjectOf(sessionId), { signedOut: app.clock.now() }, tokenLifetimeMs + 25_000]]);
   });
 
+  it.each([
+    ['a sealed cookie until now', true, -1_000, 0],
+    ['a sealed cookie until its start, if the clock that said it was ahead', true, 1_000, 1_000],
+    ['any other cookie for good, as its start may move', false, -1_000, forever],
+  ])('ends the session of %s', async (_, isSealed, startMs, until) => {
+    const { shared, told } = recording();
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const app = createMemoryApp({ clock, provider, shared, source: { isSealed } });
+    const content = { ...provider.issue('ada'), beganAt: clock.now() + startMs };
+    await app.resolver.signOut(createMemoryBrowser(content).header());
+    expect(told.map(([, change]) => change)).toEqual([{ signedOut: until === forever ? until : clock.now() + until }]);
+  });
+
+  it('returns what was ended, also what could not be verified', async () => {
+    const world = setUp((source) => ({
+      source: {
+        isSealed: false,
+        verify: (content, origin) =>
+          content.userId === 'ada' ? source.verify(content, origin) : Promise.reject(new Error('no keys')),
+      },
+    }));
+    const eve = createMemoryBrowser(world.app.provider.issue('eve')).header();
+    const { sessions, cookies } = await world.app.resolver.signOut(`${world.browser.header()}; ${eve}`);
+    expect(cookies).toEqual([{ name: 'memory', value: undefined }]);
+    expect(
+      sessions.map(({ candidate, verdict, isAuthentic }) => [candidate.userId, verdict?.kind, isAuthentic]),
+    ).toEqual([
+      ['ada', 'live', true],
+      ['eve', undefined, false],
+    ]);
+    expect((await world.app.resolver.signOut(undefined)).sessions).toEqual([]);
+  });
+
+  it('of a made-up cookie causes no call of the coordinator', async () => {
+    const shared = createShared();
+    const calls = [jest.spyOn(shared, 'merge'), jest.spyOn(shared, 'settle'), jest.spyOn(shared, 'read')];
+    const world = setUp(() => ({
+      shared,
+      source: { isSealed: false, verify: () => Promise.resolve({ kind: 'unverifiable' }) },
+    }));
+    await world.app.resolver.signOut(world.browser.header());
+    for (const call of calls) expect(call).not.toHaveBeenCalled();
+  });
+
   it('in another process is the reason why a request is rejected here', async () => {
     const world = plain(recording({ signedOut: forever }));
     expect(await isSignedIn(world)).toBe(false);
@@ -101,13 +148,7 @@ describe('signing out', () => {
     const { shared, told, asked } = recording();
     const world = setUp((source) => ({
       shared,
-      source: {
-        read: async (cookies) => {
-          const outcome = await source.read(cookies);
-          if (outcome.kind !== 'stored') return outcome;
-          return { ...outcome, candidates: outcome.candidates.map((one) => ({ ...one, sessionId: undefined })) };
-        },
-      },
+      source: withoutSessionIds(source),
     }));
     expect(await isSignedIn(world)).toBe(true);
     expect(world.app.resolver.cachedSession(world.browser.header())).toBeDefined();
@@ -198,6 +239,88 @@ describe('a session that is replaced', () => {
     expect(told).toEqual([[subjectOf(world.sessionId), { replaced: clock.now() }, tokenLifetimeMs + 25_000]]);
     expect(await isSignedIn(world)).toBe(false);
     expect(world.app.events).toEqual([]);
+  });
+});
+
+describe('replacing sessions', () => {
+  it('ends all but the new one, and returns those that had not ended before', async () => {
+    const { app, browser, sessionId } = plain();
+    const [left, next] = [app.provider.issue('grace'), app.provider.issue('ada')];
+    const header = [browser, createMemoryBrowser(left), createMemoryBrowser(next)]
+      .map((one) => one.header())
+      .join('; ');
+    await app.resolver.endSession({ sessionId });
+    const { sessions } = await app.resolver.replace(header, next.sessionId);
+    expect(sessions.map(({ candidate }) => candidate.sessionId)).toEqual([left.sessionId]);
+    expect(await app.resolver.revocationOf(left.sessionId)).toBe('replaced');
+    expect(await app.resolver.revocationOf(next.sessionId)).toBeUndefined();
+    expect((await app.resolver.replace(header, next.sessionId)).sessions).toEqual([]);
+  });
+});
+
+describe('a verified session that the provider says is over', () => {
+  const cleared = [{ name: 'memory', value: undefined }];
+
+  async function look(world: World) {
+    const { session } = await visit(world.app, world.browser.header());
+    return session!;
+  }
+
+  it('ends, and its cookie is deleted', async () => {
+    const world = plain();
+    const session = await look(world);
+    expect(await world.app.resolver.hasEnded(session)).toBe(false);
+    expect(await world.app.resolver.endOver(world.browser.header(), session)).toEqual(cleared);
+    expect([await world.app.resolver.hasEnded(session), await isSignedIn(world)]).toEqual([true, false]);
+    expect(world.app.events).toEqual([{ type: 'session_rejected', reason: 'signed_out' }]);
+  });
+
+  it('ends in every process for as long as a token of it may be valid', async () => {
+    const { shared, told } = recording();
+    const world = plain({ shared });
+    await world.app.resolver.endOver(world.browser.header(), await look(world));
+    expect(told).toEqual([
+      [subjectOf(world.sessionId), { signedOut: world.app.clock.now() }, tokenLifetimeMs + 25_000],
+    ]);
+  });
+
+  it('ends, and no cookie is deleted if another session lies in them', async () => {
+    const world = plain();
+    const other = createMemoryBrowser(world.app.provider.issue('grace'));
+    const session = await look(world);
+    expect(await world.app.resolver.endOver(`${world.browser.header()}; ${other.header()}`, session)).toEqual([]);
+    expect([await isSignedIn(world), await isSignedIn({ ...world, browser: other })]).toEqual([false, true]);
+  });
+
+  it.each<[string, (world: World) => Promise<unknown>]>([
+    ['it was signed out', ({ app, browser }) => app.resolver.signOut(browser.header())],
+    ['another one has replaced it', ({ app, browser }) => app.resolver.replace(browser.header(), 'another')],
+  ])('ends, and no cookie is deleted if %s meanwhile', async (_, change) => {
+    const world = plain();
+    const session = await look(world);
+    await change(world);
+    expect(await world.app.resolver.hasEnded(session)).toBe(true);
+    expect(await world.app.resolver.endOver(world.browser.header(), session)).toEqual([]);
+  });
+
+  it('ends, and no cookie is deleted if only the coordinator could tell whether it was replaced', async () => {
+    const shared = createShared();
+    const world = plain({ shared });
+    const session = await look(world);
+    await world.app.resolver.endSession({ userId: 'ada' });
+    shared.isDown = true;
+    expect(await world.app.resolver.hasEnded(session)).toBe(true);
+    expect(await world.app.resolver.endOver(world.browser.header(), session)).toEqual([]);
+  });
+
+  it('without an id shares nothing, and its cookie is deleted', async () => {
+    const { shared, told } = recording();
+    const world = setUp((source) => ({
+      shared,
+      source: withoutSessionIds(source),
+    }));
+    expect(await world.app.resolver.endOver(world.browser.header(), await look(world))).toEqual(cleared);
+    expect(told).toEqual([]);
   });
 });
 

@@ -9,6 +9,7 @@ import {
   createMemorySource,
   tokenLifetimeMs,
   visit,
+  withoutSessionIds,
 } from '../support/memory-sessions.ts';
 import type { MemoryAppSetup, MemoryContent } from '../support/memory-sessions.ts';
 import { createShared } from '../support/shared-memory.ts';
@@ -117,16 +118,7 @@ describe('tokens that an application stores, beside a cookie', () => {
   it('are not superseded by tokens that name no session either', async () => {
     const clock = createClock();
     const memory = createMemorySource(createMemoryProvider(clock), clock);
-    const { given, held, reasonOf } = withCookie({
-      source: {
-        toStored: (content) => ({ ...memory.toStored(content), sessionId: undefined }),
-        async read(cookies) {
-          const outcome = await memory.read(cookies);
-          if (outcome.kind !== 'stored') return outcome;
-          return { ...outcome, candidates: outcome.candidates.map((one) => ({ ...one, sessionId: undefined })) };
-        },
-      },
-    });
+    const { given, held, reasonOf } = withCookie({ source: withoutSessionIds(memory) });
     expect(await reasonOf(given, held({ issuedAt: given.issuedAt + 1 }))).toBeUndefined();
   });
 

@@ -157,6 +157,22 @@ export function createMemorySource(
   };
 }
 
+/** What a source of tokens that name no session does otherwise. */
+export function withoutSessionIds(
+  source: SessionSource<MemoryContent>,
+): Pick<SessionSource<MemoryContent>, 'read' | 'toStored' | 'factsOf'> {
+  const none = { sessionId: undefined };
+  return {
+    async read(cookies) {
+      const outcome = await source.read(cookies);
+      if (outcome.kind !== 'stored') return outcome;
+      return { ...outcome, candidates: outcome.candidates.map((candidate) => ({ ...candidate, ...none })) };
+    },
+    toStored: (content) => ({ ...source.toStored(content), ...none }),
+    factsOf: (claims) => ({ ...source.factsOf(claims), ...none }),
+  };
+}
+
 export interface MemoryApp {
   readonly clock: Clock;
   readonly provider: MemoryProvider;
