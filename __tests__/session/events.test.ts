@@ -1,7 +1,18 @@
 import { jest } from '@jest/globals';
 import createDebug from 'debug';
-import { createEmit, createExplain } from '../../lib/session/events.ts';
-import type { AuthEvent } from '../../lib/types.ts';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import {
+  createEmit,
+  createExplain,
+  fitForEvent,
+  isExplaining,
+  measureRefresh,
+  staleKeys,
+  warnOfClocks,
+  warnOfSilence,
+} from '../../lib/session/events.ts';
+import { AuthError } from '../../lib/errors.ts';
+import type { AdapterName, AuthEvent } from '../../lib/types.ts';
 
 const event = { type: 'sign_in_failed', code: 'access_denied' } as const;
 
@@ -48,6 +59,31 @@ it('repeats the same warning at most once a minute', () => {
   expect(heard).toHaveLength(3);
 });
 
+it('repeats other events as often as they occur', () => {
+  const heard: AuthEvent[] = [];
+  const emit = createEmit(
+    'b2b',
+    (given) => heard.push(given),
+    () => undefined,
+  );
+  for (let time = 0; time < 3; time += 1) emit(event);
+  expect(heard).toHaveLength(3);
+});
+
+it.each(['bad_jwt', 'over_request_rate_limit', 'a', 'A.b-c_9', 'x'.repeat(64)])(
+  'reports a provider’s code as it is: %s',
+  (code) => {
+    expect(fitForEvent(code)).toBe(code);
+  },
+);
+
+it.each(['', 'x'.repeat(65), 'The user is gone', '<b>', 'code\n', ' code'])(
+  'reports no provider’s text instead of a code: %j',
+  (text) => {
+    expect(fitForEvent(text)).toBeUndefined();
+  },
+);
+
 it('explains events with DEBUG=express-auth-adapters*, under the adapter’s name', () => {
   const { log } = createDebug;
   const lines: unknown[] = [];
@@ -60,6 +96,7 @@ it('explains events with DEBUG=express-auth-adapters*, under the adapter’s nam
     createDebug.log = log;
   }
   expect(lines).toEqual([expect.stringMatching(/express-auth-adapters:backend.*a decision/)]);
+  expect(isExplaining).toBe(true);
 });
 
 it.each([
@@ -94,45 +131,108 @@ describe('a listener that rejects', () => {
   });
 });
 
+describe('a subscriber of a channel', () => {
+  const channels = ['refresh', 'sign-in'].map((name) => `express-auth-adapters:${name}`);
+  const messages: { readonly durationMs: number }[] = [];
+  const listener = (message: unknown): void => void messages.push(message as { readonly durationMs: number });
+  beforeEach(() => {
+    messages.length = 0;
+    for (const name of channels) subscribe(name, listener);
+  });
+  afterEach(() => {
+    for (const name of channels) unsubscribe(name, listener);
+  });
+
+  const tell = createEmit('b2b', undefined, () => undefined);
+  const refuse = () => Promise.reject(new AuthError('provider_unavailable', { reason: 'timeout' }));
+
+  it.each<[string, (startedAt: number) => unknown, object]>([
+    ['a sign-in', (startedAt) => tell({ type: 'signed_in', userId: 'ada' }, startedAt), { outcome: 'signed_in' }],
+    ['a sign-in that failed', (startedAt) => tell(event, startedAt), { outcome: 'failed', code: 'access_denied' }],
+    [
+      'why a sign-in failed',
+      (startedAt) => tell({ ...event, reason: 'consent_required' }, startedAt),
+      { outcome: 'failed', code: 'access_denied', reason: 'consent_required' },
+    ],
+    [
+      'a refresh',
+      () => measureRefresh('b2b', () => Promise.resolve({ kind: 'renewed' as const })),
+      { outcome: 'renewed' },
+    ],
+    [
+      'a refresh that ended the session',
+      () => measureRefresh('b2b', () => Promise.resolve({ kind: 'ended' as const, reason: 'invalid_grant' })),
+      { outcome: 'ended', reason: 'invalid_grant' },
+    ],
+    [
+      'a refresh that failed',
+      () => expect(measureRefresh('b2b', refuse)).rejects.toMatchObject({ reason: 'timeout' }),
+      { outcome: 'failed', code: 'provider_unavailable', reason: 'timeout' },
+    ],
+  ])('learns of %s and its duration', async (_, act, expected) => {
+    const startedAt = performance.now();
+    await act(startedAt);
+    const sinceMs = performance.now() - startedAt;
+    expect(messages).toStrictEqual([{ adapter: 'b2b', ...expected, durationMs: expect.any(Number) }]);
+    for (const { durationMs } of messages) expect(durationMs >= 0 && durationMs <= sinceMs).toBe(true);
+  });
+
+  it('learns nothing of other events, nor of a sign-in that no request began', () => {
+    tell({ type: 'session_rejected', reason: 'signed_out' }, performance.now());
+    tell(event);
+    expect(messages).toEqual([]);
+  });
+});
+
 describe('a problem of the configuration', () => {
-  const causes = [
-    [{ type: 'sign_in_failed', code: 'provider_refused' }, 'PROVIDER_REFUSED', /B2B_API_KEY/, /BAAS_ANON_KEY/],
-    [{ type: 'sign_in_failed', code: 'token_rejected' }, 'TOKEN_REJECTED', /B2B_CLIENT_ID/, /BAAS_URL/],
-    [{ type: 'keys_unavailable', stale: false }, 'KEYS_UNAVAILABLE', /B2B_API_HOSTNAME/, /BAAS_URL/],
-  ] as const;
+  const spy = () => jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  let warn: ReturnType<typeof spy>;
+  beforeEach(() => {
+    warn = spy();
+  });
+  afterEach(() => {
+    warn.mockRestore();
+  });
 
-  it.each(causes)(
-    'is one process warning per cause and adapter, without a listener: %j',
-    (body, code, b2b, backend) => {
-      const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-      try {
-        for (const adapter of ['b2b', 'backend', 'b2b', 'backend'] as const) {
-          createEmit(adapter, undefined, () => undefined)(body);
-        }
-        const given = warn.mock.calls.map(([message, options]) => [String(message), options] as const);
-        expect(given.map(([, options]) => options)).toEqual([
-          { code: `EXPRESS_AUTH_ADAPTERS_${code}` },
-          { code: `EXPRESS_AUTH_ADAPTERS_${code}` },
-        ]);
-        expect(given[0]?.[0]).toMatch(b2b);
-        expect(given[1]?.[0]).toMatch(backend);
-        for (const [message] of given) expect(message).toContain('npx express-auth-adapters doctor');
-      } finally {
-        warn.mockRestore();
-      }
-    },
-  );
+  const tell =
+    (body: Parameters<ReturnType<typeof createEmit>>[0]) =>
+    (adapter: AdapterName): void =>
+      createEmit(adapter, undefined, () => undefined)(body);
 
-  it('is not reported if the provider is merely unreachable or refuses one visitor', () => {
-    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-    try {
-      const emit = createEmit('b2b', undefined, () => undefined);
-      emit({ type: 'sign_in_failed', code: 'provider_unavailable' });
-      emit({ type: 'sign_in_failed', code: 'invalid_credentials' });
-      emit({ type: 'refresh_failed', code: 'provider_unavailable', reason: 'timeout' });
-      expect(warn).not.toHaveBeenCalled();
-    } finally {
-      warn.mockRestore();
-    }
+  // First: each warning is given once per process.
+  it.each([
+    [{ type: 'sign_in_failed', code: 'provider_unavailable' }],
+    [{ type: 'sign_in_failed', code: 'invalid_credentials' }],
+    // Anyone can write the reason into a callback's query.
+    [{ type: 'sign_in_failed', code: 'access_denied', reason: 'token_rejected' }],
+    [{ type: 'refresh_failed', code: 'provider_unavailable', reason: 'timeout' }],
+    [{ type: 'configuration_warning', message: 'keys_rotated' }],
+  ] as const)('is not reported if the provider is merely unreachable or refuses one visitor: %j', (body) => {
+    tell(body)('b2b');
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  it.each<[code: string, cause: (adapter: AdapterName) => void, b2b: RegExp, backend: RegExp]>([
+    [
+      'PROVIDER_REFUSED',
+      tell({ type: 'refresh_failed', code: 'provider_unavailable', reason: 'provider_refused' }),
+      /B2B_API_KEY/,
+      /BAAS_ANON_KEY/,
+    ],
+    ['TOKEN_REJECTED', tell({ type: 'sign_in_failed', code: 'token_rejected' }), /B2B_CLIENT_ID/, /BAAS_URL/],
+    ['KEYS_UNAVAILABLE', tell({ type: 'keys_unavailable', stale: false }), /B2B_API_HOSTNAME/, /BAAS_URL/],
+    ['KEYS_ROTATED', tell({ type: 'configuration_warning', message: staleKeys }), /rotate the keys/, /rotate the keys/],
+    ['PROVIDER_UNREACHABLE', warnOfSilence, /B2B_API_HOSTNAME/, /BAAS_URL/],
+    ['CLOCKS_DIFFER', warnOfClocks, /WorkOS/, /Supabase/],
+  ])('is one process warning per cause and adapter, without a listener: %s', (code, cause, b2b, backend) => {
+    for (const adapter of ['b2b', 'backend', 'b2b', 'backend'] as const) cause(adapter);
+    const given = warn.mock.calls.map(([message, options]) => [String(message), options] as const);
+    expect(given.map(([, options]) => options)).toEqual([
+      { code: `EXPRESS_AUTH_ADAPTERS_${code}` },
+      { code: `EXPRESS_AUTH_ADAPTERS_${code}` },
+    ]);
+    expect(given[0]?.[0]).toMatch(b2b);
+    expect(given[1]?.[0]).toMatch(backend);
+    for (const [message] of given) expect(message).toContain('npx express-auth-adapters doctor');
   });
 });
