@@ -1,27 +1,52 @@
-import { placeSession } from '../../lib/session/sign-in.ts';
+import { AuthError } from '../../lib/errors.ts';
+import { admitSignIn, placeSession, refuseLarge, verifyIssued } from '../../lib/session/sign-in.ts';
 import type { SignInContext, SignInRequest } from '../../lib/session/sign-in.ts';
+import type { Verdict } from '../../lib/session/source.ts';
 import type { Session } from '../../lib/types.ts';
 
 type Content = string;
 
 const notAsked = () => Promise.reject(new Error('not asked'));
 
-/** A sign-in whose steps are written down; the check that fails is the first or the second one. */
-function place(failing?: 1 | 2) {
+const ada = {
+  adapter: 'b2b',
+  user: { id: 'ada', email: 'ada@example.com' },
+  claims: {},
+  organizationId: 'org',
+} as Session;
+
+interface SetUp {
+  readonly verdict?: Verdict;
+  readonly fits?: boolean;
+  readonly refused?: AuthError;
+}
+
+/** A sign-in whose steps are written down. */
+function setUp({ verdict = { kind: 'live', session: ada }, fits = true, refused }: SetUp = {}) {
   const steps: string[] = [];
-  const facts = { sessionId: 'new', userId: 'ada', beganAt: 0, issuedAt: 0 };
+  const events: unknown[] = [];
+  const facts = { sessionId: 'new', userId: 'ada', beganAt: 7, issuedAt: 0 };
   const context: SignInContext<Content, Session> = {
     source: {
-      verify: () => Promise.resolve({ kind: 'expired' }),
+      verify(content, origin) {
+        steps.push(`verify ${content} of ${origin === 'provider' ? 'the provider' : 'a request'}`);
+        return Promise.resolve(verdict);
+      },
       factsOf: () => facts,
       toStored: (content) => ({ ...facts, content, refreshToken: '', tokenLifetimeMs: 0 }),
     },
     writer: {
-      fits: () => Promise.resolve(true),
+      fits(content, userId) {
+        steps.push(`measure ${content} of ${String(userId)}`);
+        return Promise.resolve(fits);
+      },
       write: (content) => Promise.resolve([{ name: 'session', value: content }]),
     },
     resolver: {
-      beginSession: () => Promise.resolve(0),
+      beginSession(stored, beganAt) {
+        steps.push(`begin ${String(stored.sessionId)} of ${String(beganAt)}`);
+        return Promise.resolve(42);
+      },
       replace(header, sessionId) {
         steps.push(`replace ${String(header)} by ${String(sessionId)}`);
         return Promise.resolve({
@@ -30,16 +55,25 @@ function place(failing?: 1 | 2) {
         });
       },
     },
-    emit: () => undefined,
+    emit: (event, startedAt) => void events.push([event, startedAt]),
   };
   const request: SignInRequest = {
     req: { headers: { cookie: 'session=old' } },
     heldCookies: new Map(),
     peer: undefined,
-    startedAt: undefined,
-    returnTo: String,
-    refuseUnaccepted: () => Promise.resolve(),
+    startedAt: 3,
+    returnTo: (value, fallback) => `${String(value)} or ${String(fallback)}`,
+    refuseUnaccepted({ user }) {
+      steps.push(`accept ${user.id}`);
+      return refused === undefined ? Promise.resolve() : Promise.reject(refused);
+    },
   };
+  return { steps, events, context, request };
+}
+
+/** The check that fails is the first or the second one. */
+function place(failing?: 1 | 2) {
+  const { steps, context, request } = setUp();
   let checks = 0;
   const placed = placeSession(context, request, 'tokens', {
     refuseEnded(sessionId) {
@@ -70,4 +104,82 @@ it('a session that ends while it replaces another one is not stored', async () =
   const { steps, placed } = place(2);
   await expect(placed).rejects.toThrow('ended');
   expect(steps).toEqual(['check new', replaced, 'check new']);
+});
+
+describe('tokens that the provider issued', () => {
+  const unaccepted = new AuthError('not_accepted');
+
+  function admit(setup: SetUp & { readonly isBrought?: boolean; readonly redirectTo?: string } = {}) {
+    const world = setUp(setup);
+    const admitted = admitSignIn(world.context, world.request, 'tokens', {
+      returnTo: '/asked',
+      hook({ user }) {
+        world.steps.push(`hook ${user.id}`);
+        return Promise.resolve(setup.redirectTo);
+      },
+      isBrought: setup.isBrought,
+    });
+    return { ...world, admitted };
+  }
+
+  const untilAccepted = ['verify tokens of the provider', 'measure tokens of ada', 'accept ada'];
+
+  it('become a session that begins once nothing speaks against them, and are reported', async () => {
+    const { steps, events, admitted } = admit();
+    expect(await admitted).toEqual({ session: ada, redirectTo: '/asked or /asked', begunAt: 42 });
+    expect(steps).toEqual([...untilAccepted, 'hook ada', 'begin new of 7']);
+    expect(events).toEqual([[{ type: 'signed_in', userId: 'ada', sessionId: 'new', organizationId: 'org' }, 3]]);
+  });
+
+  it('lead to where the hook says', async () => {
+    expect(await admit({ redirectTo: '/welcome' }).admitted).toMatchObject({ redirectTo: '/welcome or /asked' });
+  });
+
+  it('have no organization at Supabase', async () => {
+    const { events, admitted } = admit({
+      verdict: { kind: 'live', session: { ...ada, adapter: 'backend' } as Session },
+    });
+    await admitted;
+    expect(events).toEqual([[{ type: 'signed_in', userId: 'ada', sessionId: 'new' }, 3]]);
+  });
+
+  it('begin no session here where the application brought them, as their sign-in may be an earlier one', async () => {
+    const { steps, admitted } = admit({ isBrought: true });
+    expect(await admitted).toMatchObject({ begunAt: undefined });
+    expect(steps).toEqual([...untilAccepted, 'hook ada']);
+  });
+
+  it.each<[string, Parameters<typeof admit>[0], object, string[]]>([
+    [
+      'cannot be verified',
+      { verdict: { kind: 'unverifiable' } },
+      { code: 'token_rejected', reason: 'unverifiable' },
+      [],
+    ],
+    [
+      'are invalid, where the application brought them',
+      { verdict: { kind: 'invalid', reason: 'audience' }, isBrought: true },
+      { code: 'tokens_refused', reason: 'audience' },
+      [],
+    ],
+    ['do not fit into cookies', { fits: false }, { code: 'session_too_large' }, ['measure tokens of ada']],
+    ['are not accepted', { refused: unaccepted }, { code: 'not_accepted' }, ['measure tokens of ada', 'accept ada']],
+  ])('are no session if they %s', async (_, setup, error, further) => {
+    const { steps, events, admitted } = admit(setup);
+    await expect(admitted).rejects.toMatchObject(error);
+    expect(steps).toEqual(['verify tokens of the provider', ...further]);
+    expect(events).toEqual([]);
+  });
+
+  it('are verified and measured by themselves in the steps of a longer sign-in', async () => {
+    const { context } = setUp();
+    expect(await verifyIssued(context, 'tokens')).toBe(ada);
+    await expect(verifyIssued(setUp({ verdict: { kind: 'expired' } }).context, 'tokens')).rejects.toMatchObject({
+      code: 'token_rejected',
+      reason: 'expired',
+    });
+    await expect(refuseLarge(setUp({ fits: false }).context, 'tokens', ada)).rejects.toMatchObject({
+      code: 'session_too_large',
+    });
+  });
 });
