@@ -2,6 +2,7 @@ import { authenticateUpgrade, requireSession } from '../../lib/backend/index.ts'
 import { postForm } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { ada, askElsewhere, callback, connect, startConsentApp } from '../support/consent.ts';
+import { changedAnswers } from '../support/changed-answers.ts';
 import { createClock } from '../support/clock.ts';
 import { sendJson } from '../support/hosts.ts';
 import { serve } from '../support/servers.ts';
@@ -163,6 +164,53 @@ describe('connected apps', () => {
     }
     const paths = app.supabase.requests.filter(({ method }) => method === 'DELETE').map(({ url }) => url.pathname);
     expect(new Set(paths)).toEqual(new Set(['/auth/v1/user/oauth/grants']));
+  });
+});
+
+describe('what the provider lists', () => {
+  const nothing = { client: { id: '', name: '' }, scopes: [], grantedAt: '' };
+  const listing = async (body: unknown) => {
+    const app = await start({ options: { fetch: changedAnswers(/\/user\/oauth\/grants$/, () => body) } });
+    const visitor = await app.signedIn();
+    return { visitor, ...(await visitor.getJson('/oauth/apps')) };
+  };
+
+  it.each<[string, unknown, object]>([
+    ['nothing', null, {}],
+    ['text', 'grant', {}],
+    ['a client that is text', { client: 'Cursor' }, {}],
+    ['numbers', { client: { id: 7, name: 7, uri: 7, logo_uri: 7 }, scopes: 7, granted_at: 7 }, {}],
+    ['no date', { granted_at: 'soon' }, {}],
+    ['a date with a zone', { granted_at: '2026-11-21T12:00:00+02:00' }, { grantedAt: '2026-11-21T10:00:00.000Z' }],
+    ['scopes', { scopes: ['email', 7, null, ' ', 'email', 'openid'] }, { scopes: ['email', 'openid'] }],
+    ['an id with a blank', { client: { id: 'a b', name: 'Cursor' } }, { client: { id: '', name: 'Cursor' } }],
+  ])('is cleaned where it is %s', async (_, grant, read) => {
+    const { status, json } = await listing([grant]);
+    expect([status, json]).toEqual([200, { apps: [{ ...nothing, ...read }] }]);
+  });
+
+  it.each<[string, boolean]>([
+    ['https://app.example/logo.png', true],
+    ['http://app.example/logo.png', false],
+    ['http://127.0.0.1/logo.png', false],
+    ['cursor://logo', false],
+    ['javascript:https:', false],
+    ['https://user@app.example/logo.png', false],
+    ['https:', false],
+    ['', false],
+  ])('has the address %j of an app and its logo: %p', async (uri, isKept) => {
+    const { json } = await listing([{ client: { uri, logo_uri: uri } }]);
+    expect(json.apps[0].client).toEqual({ id: '', name: '', ...(isKept && { uri, logoUri: uri }) });
+  });
+
+  it('without an id is not what a page asks to disconnect', async () => {
+    const { visitor } = await listing([{ client: { name: 'Cursor' } }]);
+    expect((await visitor.get('/oauth/apps?revoke=')).text).not.toContain('Disconnect “');
+  });
+
+  it.each([{}, { grants: [] }])('is refused where it is no list: %j', async (body) => {
+    const { status } = await listing(body);
+    expect([502, 503]).toContain(status);
   });
 });
 

@@ -3,6 +3,7 @@ import { createCredential } from '../support/authenticator.ts';
 import type { SoftwareCredential } from '../support/authenticator.ts';
 import { ada, postForm } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { changedAnswers, nested } from '../support/changed-answers.ts';
 import { sendText } from '../support/hosts.ts';
 import { party, startPasskeyApp } from '../support/passkeys.ts';
 import { variant } from '../support/variant.ts';
@@ -56,6 +57,12 @@ async function startVerifying(visitor: Visitor, challenge: string) {
   const { status, json, text } = await visitor.postJson('/auth/verify', { challenge });
   if (status !== 200) throw new Error(`${status} ${text}`);
   return { factorId: json.factorId, challengeId: json.challengeId, options: json.options };
+}
+
+/** The backend's challenge with other options for the browser. */
+function keyOptions(answer: any, change: (options: any) => unknown) {
+  const publicKey = change(answer.webauthn.credential_options.publicKey);
+  return { ...answer, webauthn: { ...answer.webauthn, credential_options: { publicKey } } };
 }
 
 describe('adding a security key', () => {
@@ -165,6 +172,33 @@ describe('adding a security key', () => {
     expect(errorOf(await visitor.postJson('/auth/enroll', { type: 'webauthn' }))).toEqual([422, 'factor_unavailable']);
     const page = await postForm(visitor, '/auth/enroll', { type: 'webauthn', credential: '' });
     expect([page.status, page.text.includes('data-again')]).toEqual([422, false]);
+  });
+
+  it.each<[string, (answer: any) => unknown]>([
+    ['without an id', (answer) => ({ ...answer, id: undefined })],
+    ['with an id that is a number', (answer) => ({ ...answer, id: 7 })],
+    ['with an id in a list', (answer) => ({ ...answer, id: [answer.id] })],
+    ['with an id of another form', (answer) => ({ ...answer, id: '../../admin/users' })],
+    ['of a code', ({ id }) => ({ id, type: 'totp' })],
+    ['without options', (answer) => ({ ...answer, webauthn: { type: 'create' } })],
+    ['of an unknown kind', (answer) => ({ ...answer, webauthn: { ...answer.webauthn, type: 'new' } })],
+    ['with options that are text', (answer) => keyOptions(answer, () => 'text')],
+    ['with options in a list', (answer) => keyOptions(answer, (options) => [options])],
+    ['without a challenge', (answer) => keyOptions(answer, ({ challenge: _, ...options }) => options)],
+    ['with an empty challenge', (answer) => keyOptions(answer, (options) => ({ ...options, challenge: '' }))],
+    ['with too many levels', (answer) => keyOptions(answer, (options) => ({ ...options, hints: nested(40) }))],
+  ])('refuses a challenge of the backend %s', async (_, change) => {
+    await start({ options: { fetch: changedAnswers(/\/factors\/[^/]+\/challenge$/, change) } });
+    const visitor = await app.signedIn();
+    const refused = await visitor.postJson('/auth/enroll', { type: 'webauthn' });
+    expect([errorOf(refused), refused.setCookies]).toEqual([[502, 'provider_refused'], []]);
+  });
+
+  it.each([undefined, '', 7, null])('refuses a factor of the backend whose id is %j', async (id) => {
+    const fetch = changedAnswers(/\/factors$/, (answer) => ({ ...answer, id }));
+    await start({ options: { fetch } });
+    const visitor = await app.signedIn();
+    expect(errorOf(await visitor.postJson('/auth/enroll', { type: 'webauthn' }))).toEqual([502, 'provider_refused']);
   });
 
   it('is not offered without passkey in signInMethods', async () => {

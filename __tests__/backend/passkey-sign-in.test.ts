@@ -4,6 +4,7 @@ import { createCredential } from '../support/authenticator.ts';
 import type { SoftwareCredential } from '../support/authenticator.ts';
 import { ada, postForm } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { changedAnswers, nested } from '../support/changed-answers.ts';
 import { addPasskey, party, signInWith, startPasskeyApp } from '../support/passkeys.ts';
 import { variant } from '../support/variant.ts';
 import type { Visitor } from '../support/visitor.ts';
@@ -239,6 +240,29 @@ describe('the challenge of a sign-in', () => {
     expect(first.json.challengeId.split('.')[1]).toBe(hash);
     const second = await visitor.postJson('/auth/passkey', {});
     expect(second.setCookies[0]).toContain(`=${secret};`);
+  });
+});
+
+describe('a challenge of the backend that cannot be read', () => {
+  it.each<[string, (answer: any) => unknown]>([
+    ['without an id', ({ options }) => ({ options })],
+    ['with an id that is a number', (answer) => ({ ...answer, challenge_id: 7 })],
+    ['with an id in a list', (answer) => ({ ...answer, challenge_id: [answer.challenge_id] })],
+    ['with an id of another form', (answer) => ({ ...answer, challenge_id: '../../admin/users' })],
+    ['without options', (answer) => ({ challenge_id: answer.challenge_id })],
+    ['with options in a list', (answer) => ({ ...answer, options: [answer.options] })],
+    ['with options that are text', (answer) => ({ ...answer, options: 'text' })],
+    ['without a challenge', (answer) => ({ ...answer, options: { ...answer.options, challenge: undefined } })],
+    ['with an empty challenge', (answer) => ({ ...answer, options: { ...answer.options, challenge: '' } })],
+    ['with a challenge that is a number', (answer) => ({ ...answer, options: { ...answer.options, challenge: 7 } })],
+    ['with too many levels', (answer) => ({ ...answer, options: { ...answer.options, hints: nested(40) } })],
+  ])('is refused, at a sign-in and for a new passkey: %s', async (_, change) => {
+    const fetch = changedAnswers(/\/passkeys\/\w+\/options$/, change);
+    app = await startPasskeyApp({ options: { fetch } });
+    const visitor = app.visitor();
+    const signingIn = await visitor.postJson('/auth/passkey', {});
+    expect([errorOf(signingIn), signingIn.setCookies]).toEqual([[502, 'provider_refused'], []]);
+    expect(errorOf(await (await app.signedIn()).postJson('/auth/passkeys', {}))).toEqual([502, 'provider_refused']);
   });
 });
 

@@ -1,6 +1,7 @@
 import type { BackendAuthOptions, BackendSignIn, SharedCoordinator } from '../../lib/backend/index.ts';
 import { AuthError, ConfigurationError } from '../../lib/errors.ts';
 import { backendAuth } from '../../lib/backend/index.ts';
+import { providerTokensIn } from '../../lib/backend/provider-tokens.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { createShared } from '../support/shared-memory.ts';
@@ -141,6 +142,34 @@ describe('the provider’s own tokens', () => {
     expect((await signIn(app.visitor())).status).toBe(403);
     expect(hooks).toEqual([]);
     expect(JSON.stringify(app.events)).not.toContain('provider-token');
+  });
+});
+
+describe('what is read from the exchange of a code', () => {
+  const user = { identities: [{ provider: 'google' }], app_metadata: { providers: ['google'] } };
+  const issued = (more: object) => ({ provider_token: 'a', provider_refresh_token: 'b', user, ...more }) as never;
+
+  it.each([undefined, null, '', 7, ['a'], { a: 1 }])('is nothing where the access token is %j', (token) => {
+    expect(providerTokensIn(issued({ provider_token: token }), 'google')).toBeUndefined();
+  });
+
+  it.each([undefined, null, '', 7, ['b'], { b: 1 }])('has no refresh token where it is %j', (token) => {
+    const read = providerTokensIn(issued({ provider_refresh_token: token }), 'google');
+    expect(read).toStrictEqual({ provider: 'google', accessToken: 'a' });
+  });
+
+  it.each<[string, object, string | undefined, string | undefined]>([
+    ['an identity', { identities: [{ provider: 'google' }], app_metadata: {} }, 'google', 'google'],
+    ['its metadata', { app_metadata: { providers: ['google'] } }, 'google', 'google'],
+    ['neither', { identities: [], app_metadata: {} }, 'google', undefined],
+    ['metadata without a list', { app_metadata: { providers: 'google' } }, 'google', undefined],
+    ['metadata with other values', { app_metadata: { providers: [7, null] } }, undefined, undefined],
+    ['one beside an address', { app_metadata: { providers: ['email', 'phone', 'google'] } }, undefined, 'google'],
+    ['the same one twice', user, undefined, 'google'],
+    ['two', { app_metadata: { providers: ['google', 'github'] } }, undefined, undefined],
+    ['an address only', { app_metadata: { providers: ['email', 'phone'] } }, undefined, undefined],
+  ])('names the provider that the account has by %s', (_, account, asked, provider) => {
+    expect(providerTokensIn(issued({ user: account }), asked)?.provider).toBe(provider);
   });
 });
 

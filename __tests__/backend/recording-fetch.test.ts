@@ -96,6 +96,13 @@ it.each([201, 202, 203, 204, 205])(
   },
 );
 
+it('passes a 304 on, which has no body', async () => {
+  say(304, '');
+  const { response, text, answer: seen } = await ask();
+  expect([response.status, text]).toEqual([304, '']);
+  expect(seen).toMatchObject({ kind: 'answered', status: 304 });
+});
+
 it('follows no redirect', async () => {
   say(302, '', { location: `${server.origin}/elsewhere` });
   expect((await ask()).answer).toMatchObject({ kind: 'answered', status: 302 });
