@@ -50,6 +50,7 @@ describe('the consent page', () => {
     }
     expect(text).toContain('<strong dir="auto">ada@example.com</strong>');
     expect(text).toContain('Use another account');
+    expect(text).toMatch(/<input type="hidden" name="authorization_id" value="\w+">/);
     expect(text).toContain('<button class="quiet" name="action" value="allow">Allow</button>');
     expect(text).toContain('<button class="quiet" name="action" value="deny">Deny</button>');
     expect(text).not.toMatch(/<script|style=|<img[^>]+https/);
@@ -456,6 +457,13 @@ describe('a request that cannot go on', () => {
     expect(isStartAgain(posted)).toBe(true);
     const paths = app.supabase.requests.map(({ url }) => url.pathname);
     expect(paths.filter((path) => /consent|authorizations/.test(path) && !path.includes('a'.repeat(32)))).toEqual([]);
+  });
+
+  it('says so for a form without one', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    expect(isStartAgain(await postForm(visitor, '/oauth/consent', { action: 'allow' }))).toBe(true);
+    expect(app.supabase.requests.some(({ url }) => url.pathname.includes('authorizations'))).toBe(false);
   });
 
   it('after ten minutes', async () => {

@@ -207,6 +207,15 @@ describe('a verified factor that this package cannot ask for', () => {
   });
 });
 
+it('an app that was not finished can be removed beside a factor that cannot be asked for here', async () => {
+  await start();
+  app.supabase.addFactor(ada.email, { type: 'webauthn' });
+  const unfinished = app.supabase.addFactor(ada.email, { verified: false });
+  const visitor = await app.signedIn({ claims: { aal: 'aal2' } });
+  expect((await visitor.postJson('/auth/enroll', { remove: unfinished.id })).status).toBe(200);
+  expect(app.supabase.factorsOf(ada.email).map(({ type }) => type)).toEqual(['webauthn']);
+});
+
 describe('a list of factors that cannot be read', () => {
   const factor = { id: 'a', factor_type: 'totp', status: 'verified' };
   it.each([

@@ -214,6 +214,7 @@ describe('the callback', () => {
     const victim = app.visitor();
     const answer = await victim.get(foreign);
     expect(answer.status).toBe(200);
+    expect(app.events).toMatchObject([{ type: 'sign_in_failed', code: 'code_rejected' }]);
     expect(victim.cookies.size).toBe(0);
     expect(app.supabase.calls('pkce')).toBe(0);
   });
@@ -334,7 +335,27 @@ describe('the callback', () => {
     const visitor = await app.signedIn();
     const late = await visitor.get('/auth/callback?error=access_denied');
     expect([late.status, late.headers.location]).toEqual([303, '/']);
+    expect(app.eventTypes()).toEqual(['signed_in']);
   });
+
+  it('shows an error where an outage hides whether the visitor is signed in', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    app.clock.advance(2 * 3_600_000);
+    app.supabase.fail('refresh', 503);
+    expect((await visitor.get('/auth/callback?error=access_denied')).status).toBe(403);
+    expect((await visitor.get('/auth/callback?code=unknown')).text).toContain('Sign in to continue');
+  });
+
+  it.each(['flow_state_expired', 'flow_state_not_found'])(
+    'takes no error of the provider for the link of an email: %s',
+    async (code) => {
+      await start();
+      const page = await app.visitor().get(`/auth/callback?error=server_error&error_code=${code}`);
+      expect([page.status, page.text.includes('code_rejected')]).toEqual([400, true]);
+      expect(app.events).toMatchObject([{ type: 'sign_in_failed', code: 'code_rejected', reason: code }]);
+    },
+  );
 
   it('does nothing for HEAD or a prefetch', async () => {
     await start();

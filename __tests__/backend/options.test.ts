@@ -30,6 +30,17 @@ describe('the key', () => {
     }
   });
 
+  it.each(['https://auth.example.com', 'http://127.0.0.1:54321', 'https://short.supabase.co'])(
+    'may name a project that its URL does not: %s',
+    async (url) => {
+      expect(problemsOf({ url, anonKey: await jwt({ role: 'anon', ref: 'abcdefghijklmnopqrst' }) })).toEqual([]);
+    },
+  );
+
+  it.each(['', undefined])('that is %j is one problem', (anonKey) => {
+    expect(problemsOf({ url: hosted, anonKey })).toEqual([expect.stringMatching(/ is (?:empty|missing): /)]);
+  });
+
   const refused: readonly (readonly [kind: string, key: () => Promise<string> | string])[] = [
     ['a secret key', () => `sb_secret_${randomBytes(16).toString('hex')}`],
     ['a secret key', () => `  sb_secret_${randomBytes(16).toString('hex')}\n`],

@@ -286,6 +286,17 @@ describe('an answer that is refused', () => {
     expect(await isSignedIn(visitor)).toBe(false);
   });
 
+  it.each([7, true, ['a credential'], null, 'a credential', JSON.stringify({ id: nested(40) })])(
+    'that is no object, or a deep one, costs no call: %j',
+    async (credential) => {
+      const visitor = await start();
+      const { challengeId } = await startSignIn(visitor);
+      const refused = await visitor.postJson('/auth/passkey', { challengeId, credential });
+      expect(errorOf(refused)).toEqual([422, 'code_wrong']);
+      expect(app.supabase.calls('passkey-verify')).toBe(0);
+    },
+  );
+
   it('of a passkey that was removed meanwhile is code_wrong', async () => {
     const visitor = await start();
     const { challengeId, challenge } = await startSignIn(visitor);

@@ -171,6 +171,7 @@ describe('a link for a new password', () => {
     app.clock.advance(60_000);
     const again = await postForm(hash, '/auth/confirm', { token_hash: tokenHash, type: 'recovery' });
     expect([again.status, again.headers.location]).toEqual([303, '/auth/password']);
+    expect(app.events).toMatchObject([{ type: 'sign_in_failed', code: 'link_expired' }]);
   });
 
   it('of the backend, opened in another browser, shows "please sign in" and how to request a new link', async () => {
@@ -194,6 +195,20 @@ describe('a link for a new password', () => {
     expect(page.text).toContain('href="/auth/forgot?returnTo=%2Faccount">Request a new link</a>');
     const answer = await app.visitor().postJson('/auth/confirm', fields);
     expect([answer.status, answer.json.error.code]).toEqual([400, 'link_expired']);
+  });
+
+  it('of the backend that has expired offers a new one in the browser that asked for it, and sign-in in others', async () => {
+    await start();
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/forgot', { email: ada.email, returnTo: '/account' });
+    const expired = '/auth/callback?error=access_denied&error_code=otp_expired';
+    const stranger = await app.visitor().get(expired);
+    expect([stranger.status, stranger.text.includes('Request a new link')]).toEqual([400, false]);
+    const page = await visitor.get(expired);
+    expect(page.status).toBe(400);
+    expect(page.text).toContain('href="/auth/forgot?returnTo=%2Faccount">Request a new link</a>');
+    const failed = { type: 'sign_in_failed', code: 'link_expired' };
+    expect(app.events).toMatchObject([failed, failed]);
   });
 
   it.each(['GET', 'POST'])('expires after ten minutes, and the form links to a new one: %s', async (method) => {
@@ -665,6 +680,7 @@ describe('a signed-in user', () => {
     const visitor = await app.signedIn();
     const answer = await visitor.postJson('/auth/password', { currentPassword: ada.password, password: ada.password });
     expect([answer.status, answer.json.error.code]).toEqual([422, 'same_password']);
+    expect(answer.json.error.message).not.toContain(maybeSaved);
     expect((await visitor.getJson('/api/me')).status).toBe(200);
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
   });

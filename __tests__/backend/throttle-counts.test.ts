@@ -501,6 +501,26 @@ describe('a store that is away', () => {
     },
   );
 
+  it('has a key of its own for each limit, below the prefix', async () => {
+    const keys: string[] = [];
+    const store = storeOf((...call) => {
+      keys.push(...(JSON.stringify(call).match(/test:[\w-]+:/g) ?? []));
+      return Promise.resolve([1, 900_000]);
+    });
+    throttle = create({ store });
+    for (const open of [
+      throttle.attempt('ada@example.com', home),
+      throttle.code('factor:1'),
+      throttle.mailedCode('ada@example.com', undefined),
+      throttle.mail('ada@example.com'),
+    ]) {
+      await (await open).end('keep');
+    }
+    expect(new Set(keys)).toEqual(
+      new Set(['test:network:', 'test:account:', 'test:code:', 'test:mailedCode:', 'test:mail:']),
+    );
+  });
+
   it('may return its numbers as text', async () => {
     throttle = create({ store: storeOf(() => Promise.resolve(['6', '59000'])) });
     await expect(throttle.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 59 });
@@ -690,6 +710,19 @@ describe('a code of six digits', () => {
         await expect(limited.run(req, 'ada@example.com', refused, 'counts')).rejects.toBe(error);
         await expect(limited.runMail('ada@example.com', refused)).rejects.toBe(error);
       }
+    });
+
+    it.each<
+      [string, (limited: ReturnType<typeof createAttempts>, attempt: number, error: AuthError) => Promise<never>]
+    >([
+      ['a factor', (limited, attempt, error) => limited.runCode(req, `factor:${attempt}`, failed(error))],
+      ['an email', (limited, attempt, error) => limited.runMailedCode(req, `${attempt}@a.example`, failed(error))],
+    ])('is limited by network, too, where a hook refuses it: of %s', async (_, run) => {
+      const clientAddress = () => home;
+      const limited = createAttempts({ throttle: {}, clientAddress, emit: () => undefined, now: Date.now });
+      const error = new AuthError('access_denied', { reason: 'unknown' });
+      for (let attempt = 0; attempt < 100; attempt += 1) await expect(run(limited, attempt, error)).rejects.toBe(error);
+      await expect(run(limited, 100, error)).rejects.toMatchObject({ code: 'rate_limited', reason: undefined });
     });
 
     it('and a password that a hook refuses counts', async () => {

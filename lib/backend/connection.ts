@@ -77,7 +77,7 @@ function hasOtherForm(input: Parameters<typeof fetch>[0], { status }: Response, 
 }
 
 function rebuilt(status: number, text: string, headers?: Headers): Response {
-  const isEmpty = status === 204 || status === 205 || status === 304;
+  const isEmpty = status === 204 || status === 304;
   const copied = new Headers(headers);
   // The text is already decoded.
   copied.delete('content-encoding');

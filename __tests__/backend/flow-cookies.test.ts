@@ -1,0 +1,106 @@
+import { createFlowCookies } from '../../lib/backend/flow-cookies.ts';
+import type { SignInFlow } from '../../lib/backend/flow-cookies.ts';
+
+const flows = createFlowCookies('sb', 'lax');
+const id = (index: number): string => `${index}`.repeat(32);
+const verifier = (index: number): string => `sb-flow-${id(index)}-code-verifier`;
+const state = (index: number): string => `sb-flow-${id(index)}-state`;
+const encoded = `base64-${Buffer.from('"secret"').toString('base64url')}`;
+
+function cookiesOf(values: Readonly<Record<string, string>>): ReadonlyMap<string, readonly string[]> {
+  return new Map(Object.entries(values).map(([name, value]) => [name, [value]]));
+}
+const pendingIn = (values: Readonly<Record<string, string>>): readonly SignInFlow[] => flows.pending(cookiesOf(values));
+
+/** What is written for a new flow, by name. */
+function remember(
+  flow: Parameters<typeof flows.remember>[1],
+  present: Readonly<Record<string, string>> = {},
+  alive: readonly string[] = [],
+): Readonly<Record<string, string | undefined>> {
+  const writes = flows.remember({ id: id(0), alive: new Set(alive), writes: [] }, flow, cookiesOf(present));
+  return Object.fromEntries(writes.map(({ name, value }) => [name, value]));
+}
+
+describe('a flow', () => {
+  it.each<Omit<SignInFlow, 'id'>>([
+    { kind: 'oauth', returnTo: '/a:b~c@d', provider: 'github' },
+    { kind: 'oauth', returnTo: '/', provider: 'custom:acme' },
+    { kind: 'mail', returnTo: '/account' },
+    { kind: 'recovery', returnTo: '' },
+    { kind: 'oauth', returnTo: '/account', provider: 'github', spentCode: 'abc' },
+    { kind: 'recovery', returnTo: '/account', spentCode: 'abc' },
+  ])('is read as it was written: %j', (flow) => {
+    const { value = '' } = flows.markCodeSpent({ id: id(0), ...flow }, flow.spentCode ?? '');
+    const text = flow.spentCode === undefined ? (remember(flow)[state(0)] ?? '') : value;
+    const read = pendingIn({ [verifier(0)]: encoded, [state(0)]: text });
+    expect(read).toEqual([{ id: id(0), provider: undefined, spentCode: undefined, ...flow }]);
+  });
+
+  it.each<[string, Partial<SignInFlow>]>([
+    ['', { kind: 'oauth', returnTo: '' }],
+    ['/account', { kind: 'oauth', returnTo: '/account' }],
+    ['admin:/account', { kind: 'oauth', returnTo: '/account' }],
+    [':/account', { kind: 'oauth', returnTo: '/account' }],
+  ])('is read from the cookie %j of an unknown form', (text, flow) => {
+    expect(pendingIn({ [verifier(0)]: encoded, [state(0)]: text })).toMatchObject([flow]);
+  });
+
+  it('without its own cookie leads nowhere', () => {
+    expect(pendingIn({ [verifier(0)]: encoded })).toMatchObject([{ id: id(0), kind: 'oauth', returnTo: '' }]);
+  });
+
+  it('is open as long as its verifier can be read, the newest first', () => {
+    const read = pendingIn({
+      [verifier(1)]: encoded,
+      [verifier(2)]: 'secret',
+      [verifier(3)]: 'base64-',
+      [verifier(4)]: 'base64-e30!',
+      [verifier(5)]: 'base64-e3',
+      [state(6)]: 'oauth:/',
+      'sb-flow-short-code-verifier': encoded,
+      'sb-flows-code-verifier': encoded,
+      [`sb-flow-${id(7)}-code`]: encoded,
+      [`other-flow-${id(8)}-code-verifier`]: encoded,
+      [verifier(9)]: encoded,
+    });
+    expect(read.map((flow) => flow.id)).toEqual([id(9), id(1)]);
+  });
+});
+
+describe('a new flow', () => {
+  const flow = { kind: 'oauth', returnTo: '/account' } as const;
+
+  it('deletes flows that have lost their verifier, and no cookie of another form', () => {
+    const present = { [state(1)]: 'oauth:/one', [state(2)]: 'oauth:/two', 'sb-flow-x-state': 'x', 'sb-other': 'x' };
+    expect(remember(flow, present, [id(2)])).toEqual({ [state(0)]: 'oauth:/account', [state(1)]: undefined });
+  });
+
+  it('replaces its own cookie', () => {
+    expect(remember(flow, { [state(0)]: 'oauth:/old' })).toEqual({ [state(0)]: 'oauth:/account' });
+  });
+
+  it('keeps the newest of those that fit into 4 KB', () => {
+    const large = `oauth:/${'x'.repeat(1_500)}`;
+    const present = { [state(1)]: large, [state(2)]: large, [state(3)]: large };
+    expect(remember(flow, present, [id(1), id(2), id(3)])).toEqual({
+      [state(0)]: 'oauth:/account',
+      [state(1)]: undefined,
+    });
+  });
+
+  it('without a verifier has no cookie', () => {
+    const writes = [{ name: 'other', value: 'kept' }];
+    expect(flows.remember({ id: undefined, alive: new Set(), writes }, flow, new Map())).toEqual(writes);
+  });
+});
+
+it('the end of a flow deletes its cookie and all verifiers', () => {
+  const present = cookiesOf({ [verifier(1)]: encoded, 'sb-code-verifier': encoded, [state(1)]: 'oauth:/', sb: 'x' });
+  const names = flows.drop(id(1), present).map(({ name, value }) => [name, value]);
+  expect(names).toEqual([
+    [verifier(1), undefined],
+    ['sb-code-verifier', undefined],
+    [state(1), undefined],
+  ]);
+});
