@@ -96,6 +96,20 @@ describe.each([0, 150, 600])('a form that is sent twice, %i ms apart, shows its 
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
   });
 
+  it('at a second factor, whose first answer deletes a cookie', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', ada);
+    const code = app.supabase.codeOf(factor);
+    const answers = await twice(gapMs, () => visitor.postJson('/auth/verify', { code, returnTo: '/account' }));
+    expect(answers.map(({ status, json }) => [status, json])).toEqual([
+      [200, { redirectTo: '/account' }],
+      [200, { redirectTo: '/account' }],
+    ]);
+    expect(app.supabase.calls('verify-factor')).toBe(1);
+  });
+
   it('at a new password', async () => {
     await start();
     const visitor = await app.signedIn();

@@ -110,6 +110,9 @@ describe('a code by text message', () => {
     }
     expect((await visitor.postJson('/auth/verify', { send: phone.id })).status).toBe(429);
     expect(app.supabase.texts).toHaveLength(10);
+    // To this phone: another one has a count of its own.
+    const other = app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550456', name: 'other' });
+    expect((await visitor.postJson('/auth/verify', { send: other.id })).status).toBe(200);
   });
 
   it('keeps the challenge in an HttpOnly cookie, and ignores altered values', async () => {
