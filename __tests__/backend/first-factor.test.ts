@@ -173,8 +173,24 @@ describe('a session that the backend has ended', () => {
       const [, href = ''] = /class="button" href="([^"]+)"/.exec(answer.text) ?? [];
       expect(href).toBe('/auth/login?returnTo=%2Faccount');
       expect((await visitor.get(href)).text).toContain('name="password"');
+      expect(app.events.at(-1)).toMatchObject({ type: 'sign_in_failed', reason: 'mfa_verification_rejected' });
     },
   );
+
+  it('for a code that its hook rejects is told to JSON clients', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', ada);
+    app.supabase.switches.factorCodesRejected = true;
+    const { status, json } = await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) });
+    expect([status, json.error.code, json.error.message]).toEqual([
+      403,
+      'access_denied',
+      expect.stringContaining('your sign-in has ended'),
+    ]);
+    expect([...visitor.cookies.keys()]).toEqual([]);
+  });
 });
 
 describe('a token that the backend refuses although its signature is right', () => {
