@@ -189,6 +189,44 @@ describe('what the provider lists', () => {
     expect([status, json]).toEqual([200, { apps: [{ ...nothing, ...read }] }]);
   });
 
+  it.each<[string, string]>([
+    ['Cursor', 'Cursor'],
+    ['  Cur \t sor  ', 'Cur sor'],
+    ['Cur\u0000\u0001sor\u2028\u2029x', 'Cur sor x'],
+    ['Cur\u200b\u202e\u2066sor\u2800', 'Cursor'],
+    [' \u200b ', ''],
+    ['e\u0301\u0302\u0303\u0304\u0305x', 'e\u0301\u0302\u0303x'],
+    ['e\u0301\u0302\u0303x\u0301', 'e\u0301\u0302\u0303x\u0301'],
+    ['x'.repeat(80), 'x'.repeat(80)],
+    ['x'.repeat(81), `${'x'.repeat(79)}…`],
+    ['🙂'.repeat(80), '🙂'.repeat(80)],
+    [`${' '.repeat(2_000)}x`, ''],
+  ])('has the name %j as %j', async (name, shown) => {
+    const { json } = await listing([{ client: { id: 'https://app.example/c', name } }]);
+    expect(json.apps[0].client.name).toBe(shown);
+  });
+
+  it.each<[string, boolean]>([
+    ['9a8b7c6d-0000-4000-8000-00000000000f', true],
+    ['9a8b7c6d-0000-4000-8000-00000000000', true],
+    ['9a8b7c6d-0000-4000-8000-00000000000g', true],
+    ['https://app.example/client.json', true],
+    ['x'.repeat(2_048), true],
+    ['9A8B7C6D-0000-4000-8000-00000000000F', false],
+    ['9a8b7c6d00004000800000000000000f', false],
+    ['9a8b7c6d-000040008000-00000000000f', false],
+    ['{9a8b7c6d-0000-4000-8000-00000000000f}', false],
+    ['{9a8b7c6d-0000-4000-8000-00000000000f', false],
+    ['9a8b7c6d-0000-4000-8000-00000000000f}', false],
+    ['urn:uuid:9a8b7c6d-0000-4000-8000-00000000000f', false],
+    ['x'.repeat(2_049), false],
+    ['é', false],
+    ['', false],
+  ])('has the id %j: %p', async (id, isKept) => {
+    const { json } = await listing([{ client: { id, name: 'Cursor' } }]);
+    expect(json.apps[0].client.id).toBe(isKept ? id : '');
+  });
+
   it.each<[string, boolean]>([
     ['https://app.example/logo.png', true],
     ['http://app.example/logo.png', false],

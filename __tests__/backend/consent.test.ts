@@ -2,7 +2,17 @@ import { parse } from 'node:querystring';
 import type { RenderPage } from '../../lib/backend/index.ts';
 import { postForm } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
-import { ada, arrive, arriving, callback, consentUrl, sentTo, startConsentApp } from '../support/consent.ts';
+import { changedAnswers } from '../support/changed-answers.ts';
+import {
+  ada,
+  arrive,
+  arriving,
+  askElsewhere,
+  callback,
+  consentUrl,
+  sentTo,
+  startConsentApp,
+} from '../support/consent.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -356,6 +366,111 @@ describe('the provider’s GET', () => {
   });
 });
 
+describe('an answer of the provider', () => {
+  const startWith = async (path: RegExp, change: (answer: any) => unknown): Promise<Visitor> => {
+    await start({ options: { fetch: changedAnswers(path, change) } });
+    return app.signedIn();
+  };
+  const details = /\/oauth\/authorizations\/[^/]+$/;
+  const decision = /\/oauth\/authorizations\/[^/]+\/consent$/;
+  const errorOf = ({ status, json }: Answer) => [status, json.error?.code];
+  const scopes = (count: number): string => Array.from({ length: count }, (_, index) => `scope:${index}`).join(' ');
+
+  it.each<[string, (answer: any) => unknown, number, string]>([
+    ['without a user', (answer) => ({ ...answer, user: undefined }), 502, 'provider_refused'],
+    ['for another user', (answer) => ({ ...answer, user: { id: 'another' } }), 502, 'provider_refused'],
+    ['for a user in a list', (answer) => ({ ...answer, user: [answer.user] }), 502, 'provider_refused'],
+    ['with too many scopes', (answer) => ({ ...answer, scope: scopes(21) }), 502, 'provider_refused'],
+    ['without an address', (answer) => ({ ...answer, redirect_uri: undefined }), 400, 'redirect_refused'],
+    ['with a script', (answer) => ({ ...answer, redirect_uri: 'javascript:alert(1)' }), 400, 'redirect_refused'],
+    ['that goes on to a script', () => ({ redirect_url: 'javascript:alert(1)' }), 400, 'redirect_refused'],
+    ['that goes on to nothing', () => ({ redirect_url: null }), 400, 'redirect_refused'],
+  ])('about a request is refused: %s', async (_, change, status, code) => {
+    const visitor = await startWith(details, change);
+    const id = ask();
+    expect(errorOf(await visitor.getJson(consentUrl(id)))).toEqual([status, code]);
+    expect(errorOf(await visitor.getJson(consentUrl(id)))).toEqual([status, code]);
+    // An address does not change; another answer may be right the next time.
+    expect(app.supabase.calls('authorization')).toBe(code === 'redirect_refused' ? 1 : 2);
+    const decided = await visitor.postJson('/oauth/consent', { authorization_id: id, action: 'allow' });
+    if (code === 'redirect_refused') expect(errorOf(decided)).toEqual([status, code]);
+    expect(app.supabase.calls('consent')).toBe(code === 'redirect_refused' ? 0 : 1);
+  });
+
+  it.each<[string, (answer: any) => unknown, number]>([
+    ['twenty', (answer) => ({ ...answer, scope: scopes(20) }), 20],
+    ['none', (answer) => ({ ...answer, scope: '' }), 0],
+    ['a number', (answer) => ({ ...answer, scope: 7 }), 0],
+    ['the same twice', (answer) => ({ ...answer, scope: 'email  email' }), 1],
+  ])('is read where its scopes are %s', async (_, change, count) => {
+    const visitor = await startWith(details, change);
+    expect((await visitor.getJson(consentUrl(ask()))).json.scopes).toHaveLength(count);
+  });
+
+  it('without a client leads to a decision that names none', async () => {
+    const visitor = await startWith(details, (answer) => ({ ...answer, client: undefined }));
+    const id = ask();
+    expect((await visitor.getJson(consentUrl(id))).json.client).toMatchObject({ id: '', name: '' });
+    app.events.splice(0);
+    expect((await decide(visitor, id, 'allow')).status).toBe(303);
+    expect(app.events).toEqual([{ type: 'consent_given', adapter: 'backend', userId: expect.any(String) }]);
+  });
+
+  it.each<[string, (answer: any) => unknown, number, string]>([
+    ['that leads nowhere', () => ({}), 502, 'provider_refused'],
+    ['to a script', () => ({ redirect_url: 'javascript:alert(1)' }), 400, 'redirect_refused'],
+  ])('to a decision is refused: %s', async (_, change, status, code) => {
+    const visitor = await startWith(decision, change);
+    const id = ask();
+    await arrive(visitor, id);
+    app.events.splice(0);
+    const decided = await visitor.postJson('/oauth/consent', { authorization_id: id, action: 'allow' });
+    expect(errorOf(decided)).toEqual([status, code]);
+    expect(app.eventTypes()).not.toContain('consent_given');
+  });
+
+  it('that asks again after a decision is refused', async () => {
+    let shown: unknown;
+    const answers: typeof fetch = async (input, init) => {
+      const { pathname } = new URL(new Request(input).url);
+      if (decision.test(pathname)) return Response.json(shown);
+      const response = await fetch(input, init);
+      if (details.test(pathname)) shown = await response.clone().json();
+      return response;
+    };
+    await start({ options: { fetch: answers } });
+    const visitor = await app.signedIn();
+    const id = ask();
+    await arrive(visitor, id);
+    const decided = await visitor.postJson('/oauth/consent', { authorization_id: id, action: 'allow' });
+    expect(errorOf(decided)).toEqual([502, 'provider_refused']);
+  });
+
+  it('that does not come is a 503, and the next try goes on', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const id = ask();
+    app.supabase.fail('authorization', 503, 1);
+    expect(errorOf(await visitor.getJson(consentUrl(id)))).toEqual([503, 'provider_unavailable']);
+    expect((await arrive(visitor, id)).status).toBe(200);
+    app.supabase.fail('consent', 503, 1);
+    const json = { authorization_id: id, action: 'allow' };
+    expect(errorOf(await visitor.postJson('/oauth/consent', json))).toEqual([503, 'provider_unavailable']);
+    expect((await decide(visitor, id, 'allow')).status).toBe(303);
+  });
+
+  it('to a decision on a page that another process showed names no client', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const id = ask();
+    await askElsewhere(app, id);
+    app.events.splice(0);
+    expect((await decide(visitor, id, 'allow')).status).toBe(303);
+    expect(app.events).toEqual([{ type: 'consent_given', adapter: 'backend', userId: expect.any(String) }]);
+    expect(app.supabase.calls('authorization')).toBe(1);
+  });
+});
+
 describe('a grant that exists', () => {
   async function granted() {
     await start();
@@ -445,6 +560,9 @@ describe('a request that cannot go on', () => {
     ['an encoded path', '..%2f..%2fuser'],
     ['markup', '<b>'],
     ['a very long one', 'a'.repeat(3_000)],
+    ['one with more before it', `!${'a'.repeat(32)}`],
+    ['one with more behind it', `${'a'.repeat(32)}!`],
+    ['a short one', 'abcdefg'],
     ['a line break', 'a%0d%0aX:1'],
   ])('says to start again in the app: %s', async (_, id) => {
     await start();

@@ -151,6 +151,7 @@ describe('adding a security key', () => {
     app.clock.advance(301_000);
     const expired = await visitor.postJson('/auth/enroll', { ...late.fields, credential: late.key.response });
     expect(errorOf(expired)).toEqual([422, 'challenge_expired']);
+    expect(app.events.at(-1)).toMatchObject({ type: 'sign_in_failed', reason: 'mfa_challenge_expired' });
     const { key, fields } = await startEnrolling(visitor);
     const answer = { ...fields, credential: key.response };
     const other = await app.signedIn();

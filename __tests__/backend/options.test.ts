@@ -148,6 +148,12 @@ describe('options', () => {
     expect(problemsOf({ url: hosted, anonKey: publishable, ...options })).toEqual([]),
   );
 
+  it('with a page of one’s own by `render` leave out an address that is that page itself', () => {
+    const given = { url: hosted, anonKey: publishable };
+    const pages = { render: () => false, signIn: '/auth/login', signUp: '/join' };
+    expect(readBackendOptions({ ...given, pages }, {}).pages).toMatchObject({ signIn: undefined, signUp: '/join' });
+  });
+
   it('that are URLs are read as browsers and tokens write them', () => {
     const environment = {
       BAAS_URL: 'HTTPS://ABCDEFGHIJKLMNOPQRST.Supabase.CO:443//',

@@ -206,6 +206,7 @@ describe('the challenge of a sign-in', () => {
     expect(errorOf(await other.postJson('/auth/passkey', answer))).toEqual([422, 'challenge_expired']);
     expect(errorOf(await app.visitor().postJson('/auth/passkey', answer))).toEqual([422, 'challenge_expired']);
     expect(app.supabase.calls('passkey-verify')).toBe(before);
+    expect(app.events.at(-1)).toMatchObject({ type: 'sign_in_failed', reason: 'other_browser' });
     // Nothing of it was spent for the browser that asked.
     expect((await visitor.postJson('/auth/passkey', answer)).status).toBe(200);
   });
@@ -241,6 +242,16 @@ describe('the challenge of a sign-in', () => {
     const second = await visitor.postJson('/auth/passkey', {});
     expect(second.setCookies[0]).toContain(`=${secret};`);
   });
+});
+
+it('the secret of another form, which another site may have planted, is none', async () => {
+  const visitor = await start();
+  await startSignIn(visitor);
+  const [name = ''] = [...visitor.cookies.keys()].filter((each) => each.endsWith('-ceremony'));
+  const planted = app.visitor();
+  planted.cookies.set(name, 'known');
+  const [line = ''] = (await planted.postJson('/auth/passkey', {})).setCookies;
+  expect(line).toMatch(/-ceremony=[\w-]{22};/);
 });
 
 describe('a challenge of the backend that cannot be read', () => {
@@ -293,7 +304,9 @@ describe('an answer that is refused', () => {
       const { challengeId } = await startSignIn(visitor);
       const refused = await visitor.postJson('/auth/passkey', { challengeId, credential });
       expect(errorOf(refused)).toEqual([422, 'code_wrong']);
+      expect(refused.json.error.message).toContain('Try again, or choose another way.');
       expect(app.supabase.calls('passkey-verify')).toBe(0);
+      expect(app.events.at(-1)).toMatchObject({ type: 'sign_in_failed', code: 'code_wrong', reason: 'malformed' });
     },
   );
 

@@ -1,7 +1,7 @@
 import type { BackendAuthOptions, BackendSignIn, SharedCoordinator } from '../../lib/backend/index.ts';
 import { AuthError, ConfigurationError } from '../../lib/errors.ts';
 import { backendAuth } from '../../lib/backend/index.ts';
-import { providerTokensIn } from '../../lib/backend/provider-tokens.ts';
+import { createHeldProviderTokens, providerTokensIn, withProviderTokens } from '../../lib/backend/provider-tokens.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { createShared } from '../support/shared-memory.ts';
@@ -164,12 +164,107 @@ describe('what is read from the exchange of a code', () => {
     ['neither', { identities: [], app_metadata: {} }, 'google', undefined],
     ['metadata without a list', { app_metadata: { providers: 'google' } }, 'google', undefined],
     ['metadata with other values', { app_metadata: { providers: [7, null] } }, undefined, undefined],
+    ['metadata with other values beside it', { app_metadata: { providers: [7, 'google'] } }, undefined, 'google'],
+    ['metadata that is text', { app_metadata: { providers: 'google' } }, undefined, undefined],
     ['one beside an address', { app_metadata: { providers: ['email', 'phone', 'google'] } }, undefined, 'google'],
     ['the same one twice', user, undefined, 'google'],
     ['two', { app_metadata: { providers: ['google', 'github'] } }, undefined, undefined],
     ['an address only', { app_metadata: { providers: ['email', 'phone'] } }, undefined, undefined],
   ])('names the provider that the account has by %s', (_, account, asked, provider) => {
     expect(providerTokensIn(issued({ user: account }), asked)?.provider).toBe(provider);
+  });
+});
+
+it('a session keeps the fields of others, and no tokens of a provider but these', () => {
+  const own = { access_token: 'a', refresh_token: 'r', my_provider_token: 'x', provider_tokens: 'y' };
+  const content = { ...own, provider_token: 'old', provider_refresh_token: 'old' };
+  expect(withProviderTokens(content, undefined)).toEqual(own);
+  expect(withProviderTokens(content, { accessToken: 'new' })).toEqual({ ...own, provider_token: 'new' });
+  expect(withProviderTokens(content, google)).toMatchObject({ provider_refresh_token: 'provider-refresh-token' });
+});
+
+describe('tokens that wait for a second factor', () => {
+  let time = 1;
+  const oauth = { amr: [{ method: 'otp' }, { method: 'oauth' }] };
+  const hold = (coordinator?: SharedCoordinator) =>
+    createHeldProviderTokens({ now: () => time, coordinator, timeoutMs: 5_000 });
+  const tokensOf = (bytes: number) => ({ accessToken: 'x'.repeat(bytes / 2 - '{"accessToken":""}'.length) });
+
+  it('are found for their session, until they are dropped or ten minutes have passed', async () => {
+    const held = hold();
+    await held.keep('one', google);
+    await held.keep('other', { accessToken: 'b' });
+    expect(await held.find('one', oauth)).toEqual(google);
+    expect(await held.find('other', oauth)).toEqual({ accessToken: 'b' });
+    expect([await held.find('third', oauth), await held.find(undefined, oauth)]).toEqual([undefined, undefined]);
+    await held.drop('one');
+    expect([await held.find('one', oauth), await held.find('other', oauth)]).toEqual([undefined, { accessToken: 'b' }]);
+    time += 600_001;
+    expect(await held.find('other', oauth)).toBeUndefined();
+  });
+
+  it('are kept for no token without a session', async () => {
+    const held = hold();
+    await held.keep(undefined, google);
+    await held.drop(undefined);
+    expect(await held.find(undefined, oauth)).toBeUndefined();
+  });
+
+  it.each([undefined, 'oauth', [], ['oauth'], [null], [{ method: 'password' }], [{ oauth: true }]])(
+    'are found for no sign-in by other methods: %j',
+    async (amr) => {
+      const held = hold();
+      await held.keep('one', google);
+      expect(await held.find('one', { amr })).toBeUndefined();
+    },
+  );
+
+  it('have at most 16 KB, and 4 MB together', async () => {
+    const shared = createShared();
+    const held = hold(shared);
+    await held.keep('fits', tokensOf(16 * 1024));
+    await held.keep('large', tokensOf(16 * 1024 + 2));
+    expect([await held.find('fits', oauth), await held.find('large', oauth)]).toEqual([tokensOf(16 * 1024), undefined]);
+    shared.isDown = true;
+    for (let index = 1; index <= 256; index += 1) await held.keep(`more ${index}`, tokensOf(16 * 1024));
+    expect([await held.find('fits', oauth), await held.find('more 1', oauth)]).toEqual([
+      undefined,
+      tokensOf(16 * 1024),
+    ]);
+  });
+
+  it.each<[string | undefined, object | undefined]>([
+    [undefined, undefined],
+    ['', undefined],
+    ['text', undefined],
+    ['[]', undefined],
+    ['{}', undefined],
+    ['{"accessToken":7}', undefined],
+    ['{"accessToken":"a","provider":7,"refreshToken":null}', { accessToken: 'a' }],
+    [JSON.stringify({ ...google, more: 'x' }), google],
+  ])('of another process are read from %j', async (answer, read) => {
+    const take: SharedCoordinator['take'] = () =>
+      Promise.resolve({ version: 'held', line: '', answer, now: 0, holder: undefined, turnMs: 1 });
+    expect(await hold({ ...createShared(), take }).find('one', oauth)).toStrictEqual(read);
+  });
+
+  it('are shared, and dropped everywhere', async () => {
+    const shared = createShared();
+    const [here, there] = [hold(shared), hold(shared)];
+    await here.keep('one', google);
+    expect([await there.find('one', oauth), await there.find('other', oauth)]).toEqual([google, undefined]);
+    await there.drop('one');
+    expect(await hold(shared).find('one', oauth)).toBeUndefined();
+  });
+
+  it('are at hand here while the coordinator is out of reach', async () => {
+    const shared = createShared();
+    shared.isDown = true;
+    const held = hold(shared);
+    await held.keep('one', google);
+    expect([await held.find('one', oauth), await held.find('other', oauth)]).toEqual([google, undefined]);
+    await held.drop('one');
+    expect(await held.find('one', oauth)).toBeUndefined();
   });
 });
 
