@@ -296,9 +296,12 @@ describe('a new password of a user with a second factor', () => {
     expect([given.status, given.headers.location]).toEqual([303, '/auth/password?returnTo=%2Fvault']);
     expect(await isSignedIn(visitor)).toBe(false);
     expect((await visitor.get('/auth/verify')).headers.location).toBe('/auth/password?returnTo=%2Fvault');
+    app.clock.advance(5_000);
     const done = await postForm(visitor, '/auth/password', { password: 'a whole new password', returnTo: '/vault' });
     expect([done.status, done.headers.location]).toEqual([303, '/vault']);
+    const issued = visitor.cookieHeader();
     expect((await visitor.get('/vault')).text).toBe('vault');
+    expect(visitor.cookieHeader()).toBe(issued);
   });
 
   it('requires no second factor once an administrator has removed it', async () => {

@@ -64,14 +64,13 @@ const skewMs = 60_000;
 const maxNames = 8;
 
 export function standingOf(record: SessionRecord, { beganAt, issuedAt, token }: Presented): Standing {
-  const { signedOut = never, replaced = never, ended = never, closed = never, stale = never } = record;
+  const { signedOut = never, replaced = never, ended = never, closed = never } = record;
   if (beganAt <= signedOut) return 'signed_out';
   if (beganAt <= replaced) return 'replaced';
   if (beganAt <= ended && (record[sparedName(beganAt)] ?? never) < ended) return 'ended';
   if (isClosed(closed, beganAt) && (record[reopenedName(beganAt)] ?? never) < closed) return 'ended';
   if (isWithdrawn(record, issuedAt)) return 'ended';
-  if (isOutdated(stale, { token, issuedAt }) && (record[freshName({ token, issuedAt })] ?? never) < stale)
-    return 'stale';
+  if (isStale(record, { token, issuedAt })) return 'stale';
   if (token !== undefined && record[spentName(token)] !== undefined) return 'spent';
   return 'live';
 }
@@ -96,6 +95,12 @@ export function mayBeWithdrawn({ withdrawn = never, allowed = never }: SessionRe
  */
 export function isOutdated(stale: number, { token, issuedAt }: Pick<Presented, 'token' | 'issuedAt'>): boolean {
   return stale !== never && issuedAt <= (token === undefined ? stale : stale + skewMs);
+}
+
+/** Whether the token is renewed before use. */
+function isStale(record: SessionRecord, presented: Pick<Presented, 'token' | 'issuedAt'>): boolean {
+  const { stale = never } = record;
+  return isOutdated(stale, presented) && (record[freshName(presented)] ?? never) < stale;
 }
 
 /** Whether a call of `endSession` for the session concerns a sign-in that began then. In milliseconds since the epoch. */
@@ -128,11 +133,12 @@ export function spentName(token: string): string {
  * @param own the sign-in's token
  * @param now in milliseconds since the epoch
  */
-export function renewingFormer({ stale = never }: SessionRecord, own: Presented, now: number): SessionRecord {
-  // Later than what any earlier token is fresh for.
-  const until = stale === never ? own.issuedAt - 1 : Math.max(own.issuedAt - 1, stale + 1);
+export function renewingFormer(record: SessionRecord, own: Presented, now: number): SessionRecord {
+  const earlier = Object.entries(record).filter(([name]) => name === 'stale' || name.startsWith('fresh:'));
+  // Later than what any earlier token is fresh for, which a process may learn before it is stale.
+  const until = Math.max(own.issuedAt - 1, ...earlier.map(([, time]) => time + 1));
   // Its own token, also as a bearer token, stays due if it already was, and where the provider's clock hides a later `renewSession`.
-  const fresh = [own, { ...own, token: undefined }].filter((each) => !isOutdated(stale, each) && until < now);
+  const fresh = [own, { ...own, token: undefined }].filter((each) => !isStale(record, each) && until < now);
   return { stale: until, ...Object.fromEntries(fresh.map((each) => [freshName(each), until])) };
 }
 
