@@ -1,4 +1,4 @@
-import { createBoundedMap } from '../../lib/core/bounded-map.ts';
+import { createBoundedMap, createLazy, stringBytes } from '../../lib/core/bounded-map.ts';
 
 let time: number;
 const now = (): number => time;
@@ -45,4 +45,29 @@ describe('a bounded map', () => {
     time += 1;
     expect(map.get('a')).toBeUndefined();
   });
+});
+
+it.each([
+  ['', 0],
+  ['abc\0', 4],
+  ['\n\xff', 2],
+  ['ab\u0100', 6],
+  ['\u0100ab', 6],
+  ['😀', 4],
+])('the characters of %j take %i bytes', (text, bytes) => {
+  expect(stringBytes(text)).toBe(bytes);
+});
+
+it('loads with the first call, once, and again after a failure', async () => {
+  const outcomes = [Promise.reject(new Error('too many files')), Promise.resolve('loaded')];
+  let calls = 0;
+  const load = createLazy(() => outcomes[calls++] ?? Promise.resolve('again'));
+  expect(calls).toBe(0);
+  const failed = [load(), load()];
+  await expect(failed[0]).rejects.toThrow('too many files');
+  await expect(failed[1]).rejects.toThrow('too many files');
+  expect(calls).toBe(1);
+  expect(await Promise.all([load(), load()])).toEqual(['loaded', 'loaded']);
+  expect(await load()).toBe('loaded');
+  expect(calls).toBe(2);
 });

@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { answerWithin, WaitingTime, withDeadline } from '../../lib/core/deadline.ts';
+import { answerWithin, untilAborted, WaitingTime, withDeadline } from '../../lib/core/deadline.ts';
 import { useFakeTimeouts } from '../support/fake-timeouts.ts';
 
 const never = () => new Promise<never>(() => undefined);
@@ -128,5 +128,28 @@ describe('the waiting time of a request', () => {
     const over = expect(waits.limit(never, late)).rejects.toThrow('late');
     await jest.advanceTimersByTimeAsync(0);
     await over;
+  });
+});
+
+describe('untilAborted', () => {
+  it('settles as the work does, and leaves no listener on the signal', async () => {
+    const { signal } = new AbortController();
+    const added = jest.spyOn(signal, 'addEventListener');
+    const removed = jest.spyOn(signal, 'removeEventListener');
+    await expect(untilAborted(Promise.resolve('done'), signal, late)).resolves.toBe('done');
+    await expect(untilAborted(Promise.reject(new Error('work')), signal, late)).rejects.toThrow('work');
+    expect(added.mock.calls).toHaveLength(2);
+    expect(removed.mock.calls.map(([type, listener]) => [type, listener])).toEqual(
+      added.mock.calls.map(([type, listener]) => [type, listener]),
+    );
+  });
+
+  it('rejects once the signal aborts, and at once where it already did', async () => {
+    const controller = new AbortController();
+    const waiting = expect(untilAborted(never(), controller.signal, late)).rejects.toThrow('late');
+    controller.abort();
+    await waiting;
+    await expect(untilAborted(never(), controller.signal, late)).rejects.toThrow('late');
+    await expect(untilAborted(Promise.resolve('done'), controller.signal, late)).rejects.toThrow('late');
   });
 });

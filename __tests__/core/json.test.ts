@@ -1,4 +1,12 @@
-import { deepFreeze, defined, isRecord, parseEncodedJson, parseJson, readText } from '../../lib/core/json.ts';
+import {
+  deepFreeze,
+  defined,
+  isRecord,
+  isTooDeep,
+  parseEncodedJson,
+  parseJson,
+  readText,
+} from '../../lib/core/json.ts';
 
 it('freezes a session deeply', () => {
   const session = {
@@ -89,5 +97,29 @@ describe('readText', () => {
     });
     await expect(readText(new Response(endless), 100)).rejects.toThrow('larger than 100 bytes');
     expect(sent).toBeLessThan(20);
+  });
+});
+
+describe('isTooDeep', () => {
+  const nested = (levels: number, inner: unknown = 1): unknown =>
+    levels === 0 ? inner : levels % 2 === 0 ? [nested(levels - 1, inner)] : { a: 1, b: nested(levels - 1, inner) };
+
+  it.each([1, 'text', true, null, undefined])('never is what has no members: %j', (value) => {
+    expect(isTooDeep(value)).toBe(false);
+    expect(isTooDeep(value, 0)).toBe(false);
+    expect(isTooDeep(nested(32, value))).toBe(false);
+  });
+
+  it('counts objects and lists, 32 of them at most', () => {
+    expect(isTooDeep(nested(32))).toBe(false);
+    expect(isTooDeep(nested(33))).toBe(true);
+    expect(isTooDeep(nested(32, {}))).toBe(true);
+    expect(isTooDeep([1, { a: 'b' }, nested(32)])).toBe(true);
+  });
+
+  it('says so of a value that would exhaust the stack', () => {
+    let deep: unknown = [];
+    for (let level = 0; level < 100_000; level += 1) deep = [deep];
+    expect(isTooDeep(deep)).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { createPathMatcher, isReachableUnder, patternProblem } from '../../lib/core/path-matcher.ts';
+import { createPathMatcher, isReachableUnder, patternProblem, widenForConnect } from '../../lib/core/path-matcher.ts';
 
 const isMatchedBy = (pattern: string, target: string) => createPathMatcher([pattern])(target);
 
@@ -343,4 +343,15 @@ describe('isReachableUnder', () => {
   ])('reports %s as unreachable under %j', (pattern, mountPath) => {
     expect(isReachableUnder(pattern, mountPath)).toBe(false);
   });
+});
+
+it('a folder also covers what Connect gives its middleware', () => {
+  expect(widenForConnect(['/admin/(.*)', '/a/b/(.*)'])).toEqual([
+    '/admin/(.*)',
+    '/admin.(.*)',
+    '/a/b/(.*)',
+    '/a/b.(.*)',
+  ]);
+  const asTheyAre = ['/', '/(.*)', '/admin', '/admin/', '/admin(.*)', '/files/:name'];
+  expect(widenForConnect(asTheyAre)).toEqual(asTheyAre);
 });

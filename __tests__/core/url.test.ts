@@ -1,4 +1,4 @@
-import { queryOf, withQuery } from '../../lib/core/url.ts';
+import { isPlainUrl, queryOf, withQuery } from '../../lib/core/url.ts';
 import { pathOf } from '../../lib/core/request-path.ts';
 
 describe('withQuery', () => {
@@ -27,4 +27,16 @@ it.each([
 ])('%j has a path and a query', (target, path, query) => {
   expect(pathOf(target)).toBe(path);
   expect(queryOf(target).toString()).toBe(query);
+});
+
+it.each([
+  ['https://app.example', true],
+  ['https://app.example:8443/shop/', true],
+  ['https://user@app.example', false],
+  ['https://:secret@app.example', false],
+  ['https://user:secret@app.example', false],
+  ['https://app.example/?a', false],
+  ['https://app.example/#a', false],
+])('%s has no more than an origin and a path: %s', (url, isPlain) => {
+  expect(isPlainUrl(new URL(url))).toBe(isPlain);
 });
