@@ -128,7 +128,7 @@ function namesIn(expression) {
   const names = expression.source
     .slice(2, -2)
     .split('$)|(^')
-    .map((name) => name.replaceAll('\\n', '\n').replaceAll(/\\(.)/g, '$1'));
+    .map((name) => name.replaceAll(/\\(.)/g, (_, character) => (character === 'n' ? '\n' : character)));
   const wanted = new Set(names);
   return { test: (name) => wanted.has(name) };
 }
