@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import { isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { fitForEvent } from './events.ts';
@@ -32,7 +32,14 @@ interface StoredLine extends Omit<TokenLine, 'answers'> {
   readonly failure?: Failure | undefined;
 }
 
-/** Long enough for every waiting process to ask once more. */
+interface StandingLine extends KnownLine {
+  readonly version: string;
+  readonly failure?: Failure | undefined;
+}
+
+type Wait = (ms: number, value: undefined, options?: { readonly signal: AbortSignal }) => Promise<unknown>;
+
+/** How long a line is kept at least: long enough for every waiting process to ask once more about a failure. */
 const failureMs = 1_000;
 const firstPollMs = 60;
 const steadyPollMs = 200;
@@ -49,18 +56,13 @@ const maxEntries = 64;
  *
  * @param now milliseconds since the epoch
  */
-export function createLineTurns(shared: SharedCoordinator, now: () => number) {
+export function createLineTurns(shared: SharedCoordinator, now: () => number, wait: Wait = setTimeout) {
   /** How far the coordinator's clock is ahead of this process' clock: a line has the coordinator's times there, and ours here. */
   let aheadMs = 0;
   /** The version where nothing is kept. At first none has it, so that no time is written before the coordinator's clock is known. */
   let noVersion = 'unheard';
 
-  function read({
-    version,
-    line: text,
-    answer,
-    now: theirNow,
-  }: SharedLine): KnownLine & { readonly failure?: Failure | undefined } {
+  function read({ version, line: text, answer, now: theirNow }: SharedLine): StandingLine {
     aheadMs = Number.isFinite(theirNow) ? theirNow - now() : 0;
     noVersion = '';
     if (text === '') return { version, line: emptyLine };
@@ -82,21 +84,22 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number) {
     turn?: { readonly token: string; readonly holder: string },
     { failure, isNeeded = () => false }: { readonly failure?: Failure; readonly isNeeded?: () => boolean } = {},
   ): Promise<KnownLine> {
-    let state: KnownLine = from.version === undefined ? { version: noVersion, line: emptyLine } : from;
+    let state: StandingLine =
+      from.version === undefined ? { version: noVersion, line: emptyLine } : { ...from, version: from.version };
     for (let conflicts = 0; conflicts < maxConflicts || isNeeded(); conflicts += 1) {
-      if (conflicts > 0) await wait(Math.random() * conflictMs);
+      if (conflicts > 0) await wait(Math.random() * conflictMs, undefined);
       const line = apply(from.version === undefined ? mergeLines(state.line, from.line, now()) : state.line);
       if (line === state.line && turn === undefined) return state;
       const { spent, refused, answers } = line;
       const tokens = [...spent, ...refused].map(({ token }) => token);
       const version: string = randomUUID();
       const standing = await shared.settle(name, {
-        from: state.version ?? '',
+        from: state.version,
         version,
         line: JSON.stringify({ ...shiftTimes({ spent, refused }, aheadMs), failure }),
         known: failure === undefined ? tokens : [...tokens, failure.attempt],
         answer: answers === state.line.answers ? undefined : JSON.stringify(answers),
-        ttlMs: Math.max(lifeOf(line, now()), failure === undefined ? 0 : failureMs),
+        ttlMs: Math.max(lifeOf(line, now()), failureMs),
         ...turn,
       });
       // A client may repeat a command whose first reply was lost.
@@ -201,26 +204,18 @@ function shiftTimes<Stored extends StoredLine>(stored: Stored, byMs: number): St
 function isStoredLine(value: unknown): value is StoredLine {
   return (
     isRecord(value) &&
-    isListOf(value['spent'], {
-      texts: ['token', 'issued', 'newest'],
-      times: ['at', 'newestAt', 'until'],
-      optional: 'closes',
-    }) &&
-    isListOf(value['refused'], { texts: ['token', 'reason'], times: ['until'] }) &&
+    isListOf(value['spent'], ['token', 'issued', 'newest'], ['at', 'newestAt', 'until']) &&
+    isListOf(value['refused'], ['token', 'reason'], ['until']) &&
     (value['failure'] === undefined || isRecord(value['failure']))
   );
 }
 
-function isListOf(
-  value: unknown,
-  parts: { readonly texts: readonly string[]; readonly times: readonly string[]; readonly optional?: string },
-): boolean {
-  const { texts, times, optional = '' } = parts;
+function isListOf(value: unknown, texts: readonly string[], times: readonly string[]): boolean {
   const isWhole = (each: unknown): boolean =>
     isRecord(each) &&
     texts.every((name) => typeof each[name] === 'string') &&
     times.every((name) => isTime(each[name])) &&
-    (each[optional] === undefined || isTime(each[optional]));
+    (each['closes'] === undefined || isTime(each['closes']));
   // A longer one would cost each request the square of its length.
   return Array.isArray(value) && value.length <= maxEntries && value.every(isWhole);
 }
