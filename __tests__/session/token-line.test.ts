@@ -8,6 +8,7 @@ import {
   isOpen,
   lifeOf,
   mergeLines,
+  newestFor as newestTokenFor,
   openMs,
   settledOf,
   present,
@@ -42,6 +43,12 @@ describe('a token', () => {
     expect(settledOf(line, 'a', now + openMs)).toEqual({ kind: 'renewed', text: 'of b' });
     expect(settledOf(line, 'a', now + openMs + 1)).toBeUndefined();
     expect([isOpen(line, now), lifeOf(line, now)]).toEqual([true, openMs]);
+    expect([isOpen(line, now + openMs), isOpen(line, now + openMs + 1)]).toEqual([true, false]);
+  });
+
+  it('whose answer is not known is exchanged again', () => {
+    const again = exchange({ ...line, answers: {} }, 'a', { newest: 'c', text: 'of c' }, now);
+    expect([newestFor(again, 'a'), again.spent.length]).toEqual(['c', 1]);
   });
 
   it('that is the newest, or unknown, leads nowhere', () => {
@@ -69,6 +76,12 @@ describe('a token', () => {
       undefined,
       'c',
     ]);
+    expect(isOpen(delivered, now)).toBe(true);
+  });
+
+  it('closes whichever of two answers its browser received', () => {
+    const delivered = deliver(line, 'a', 'the answer to another process', now);
+    expect(newestFor(delivered, 'a', now + closingMs + 1)).toBeUndefined();
   });
 
   it('closes with all that led to what the browser received, however long the way', () => {
@@ -105,7 +118,21 @@ describe('a token', () => {
     expect(settledOf(refused, 'x', now + refusedMs + 1)).toBeUndefined();
     expect(refuse(refused, 'x', 'another reason', now)).toBe(refused);
     expect(refuse(line, 'a', 'invalid_grant', now)).toBe(line);
-    expect(newestFor(exchange(refused, 'x', { newest: 'y', text: 'of y' }, now), 'x')).toBe('y');
+    expect(lifeOf(refuse(emptyLine, 'x', 'invalid_grant', now), now)).toBe(refusedMs);
+    // Only new tokens are sent to the coordinator.
+    expect(refused.answers).toBe(line.answers);
+  });
+
+  it('that was exchanged although the provider refused it once is no longer refused', () => {
+    const refused = refuse(refuse(line, 'x', 'invalid_grant', now), 'z', 'invalid_grant', now);
+    const late = exchange(refused, 'x', { newest: 'y', text: 'of y' }, now);
+    const delivered = deliver(late, 'x', 'y', now);
+    const closed = now + closingMs + 1;
+    expect([newestFor(late, 'x'), newestFor(delivered, 'x', closed), newestFor(delivered, 'z', closed)]).toEqual([
+      'y',
+      undefined,
+      'invalid_grant',
+    ]);
   });
 
   it('that a browser holds survives any number of lost answers, and a stranger’s exchanges', () => {
@@ -137,6 +164,24 @@ describe('limits', () => {
     expect(newestFor(line, 'a')).toBe('b');
     expect(Object.values(line.answers).join('').length).toBeLessThanOrEqual(64 * 1024);
     expect(exchange(line, 'z', { newest: 'y', text: large + large }, now)).toBe(line);
+  });
+
+  it('are of 64 Ki characters, and hold for what others write, too', () => {
+    const text = 'x'.repeat(64 * 1024);
+    const full = exchange(emptyLine, 'a', { newest: 'b', text }, now);
+    expect(settledOf(full, 'a', now)).toEqual({ kind: 'renewed', text });
+    const larger = mergeLines({ ...full, answers: { b: `${text}x` } }, emptyLine, now);
+    expect([larger.spent, larger.answers]).toEqual([[], {}]);
+
+    const [own] = full.spent;
+    const many = Array.from({ length: 64 }, (_, index) => ({ ...own!, token: `t${index}` }));
+    expect(mergeLines({ ...full, spent: many }, emptyLine, now).spent).toHaveLength(16);
+  });
+
+  it('hold where no answer is known', () => {
+    const bare = { ...chain('abcd'), answers: {} };
+    const merged = mergeLines(bare, { ...chain('xy'), answers: {} }, now);
+    expect([merged.spent.length, Object.keys(merged.answers), newestFor(merged, 'a')]).toEqual([4, [], undefined]);
   });
 
   it('keep the answer of a provider that does not rotate for requests under way only', () => {
@@ -219,47 +264,77 @@ describe('two lines', () => {
     expect(mergeLines(other, one, now)).toEqual(merged);
   });
 
+  it('have the last eight refusals of both, and of one token the later one', () => {
+    const refusing = (tokens: string, at: number): TokenLine =>
+      Array.from(tokens).reduce((line, token) => refuse(line, token, `at ${at}`, at), emptyLine);
+    const [one, other] = [refusing('abcdef', now), refusing('fghij', now + minute)];
+    for (const merged of [mergeLines(one, other, now), mergeLines(other, one, now)]) {
+      expect(merged.refused.map(({ token }) => token)).toEqual(Array.from('cdefghij'));
+      expect(newestFor(merged, 'f')).toBe(`at ${now + minute}`);
+    }
+    const until = now + refusedMs;
+    expect(mergeLines(one, other, until).refused).toHaveLength(8);
+    expect(mergeLines(one, other, until + 1).refused).toHaveLength(5);
+  });
+
+  it.each([
+    ['a longer life', { until: now + openMs + 1 }],
+    ['that a browser received what it led to', { closes: now + closingMs }],
+    ['a newer token, which neither has as text', { newest: 'c', newestAt: now + 1 }],
+  ])('add to each other of a token: %s', (_what, known) => {
+    const one = { ...chain('ab'), answers: {} };
+    const other = { ...one, spent: one.spent.map((each) => ({ ...each, ...known })) };
+    expect(mergeLines(one, other, now).spent).toEqual(other.spent);
+    expect(mergeLines(other, one, now)).toBe(other);
+  });
+
   it('add nothing to each other that has expired', () => {
     const later = chain('xy', emptyLine, now + openMs);
     expect(mergeLines(later, chain('ab'), now + openMs + 1)).toBe(later);
     expect(mergeLines(later, refuse(emptyLine, 'z', 'refused', now), now + openMs + 1)).toBe(later);
+    const both = chain('xy', chain('ab'), now + minute);
+    for (const at of [now + openMs, now + openMs + 1]) expect(mergeLines(both, emptyLine, at)).toBe(both);
+    expect(mergeLines(both, later, now + openMs).spent.map(({ token }) => token)).toContain('a');
   });
 });
 
 it('is bounded, plain data, and merges in any order, whatever happens to it', () => {
   const token = fc.constantFrom(...Array.from('abcdefghijklmnopqrstuvwxyz'));
-  const steps = fc.array(fc.record({ does: fc.constantFrom('exchange', 'refuse', 'deliver', 'forget'), token }), {
-    maxLength: 60,
-  });
+  const does = fc.constantFrom('exchange', 'renew', 'refuse', 'deliver', 'forget');
+  const steps = (maxLength: number) => fc.array(fc.record({ does, token }), { maxLength, size: 'max' });
   let serial = 0;
-  const run = (list: readonly { readonly does: string; readonly token: string }[], from: number): TokenLine =>
-    list.reduce<TokenLine>((line, { does, token: each }, index) => {
+  const run = (list: readonly { does: string; token: string }[], from: number, before = emptyLine): TokenLine =>
+    list.reduce<TokenLine>((line, { does: step, token: each }, index) => {
       const at = from + index * 10;
-      if (does === 'refuse') return refuse(line, each, 'refused', at);
-      if (does === 'forget') return forgetToken(line, each, at);
-      if (does === 'deliver') return deliver(line, each, Object.keys(line.answers)[0] ?? '', at);
-      const next = exchange(line, each, { newest: `${each}${(serial += 1)}`, text: 'text' }, at);
-      expect(settledOf(next, each, at)?.kind).toBe('renewed');
+      const newest = newestTokenFor(line, each, at);
+      if (step === 'refuse') return refuse(line, each, 'refused', at);
+      if (step === 'forget') return forgetToken(line, each, at);
+      if (step === 'deliver') return deliver(line, each, newest ?? '', at);
+      const spent = step === 'renew' ? (newest ?? each) : each;
+      const next = exchange(line, spent, { newest: `${each}${(serial += 1)}`, text: 'text', held: each }, at);
+      expect(settledOf(next, spent, at)?.kind).toBe('renewed');
       return next;
-    }, emptyLine);
+    }, before);
   fc.assert(
-    fc.property(steps, steps, (one, other) => {
-      const [a, b] = [run(one, now), run(other, now + 5)];
-      for (const line of [a, b, mergeLines(a, b, now)]) {
+    fc.property(steps(6), steps(40), steps(40), fc.constantFrom(0, 5), (before, one, other, apartMs) => {
+      const common = run(before, now - minute);
+      const [a, b] = [run(one, now, common), run(other, now + apartMs, common)];
+      const merged = mergeLines(a, b, now);
+      for (const line of [a, b, merged]) {
         expect(line.spent.length).toBeLessThanOrEqual(16);
         expect(line.refused.length).toBeLessThanOrEqual(8);
         expect(Object.keys(line.answers).length).toBeLessThanOrEqual(line.spent.length);
         expect(JSON.parse(JSON.stringify(line))).toEqual(line);
       }
       expect(mergeLines(a, a, now)).toBe(a);
-      if (a.spent.length + b.spent.length <= 16) {
-        expect(mergeLines(a, b, now).spent).toEqual(mergeLines(b, a, now).spent);
+      if (new Set([...a.spent, ...b.spent].map((each) => each.token)).size <= 16) {
+        expect(merged).toEqual(mergeLines(b, a, now));
       }
       // What one process closed stays closed, whatever another one still thinks of the same exchange.
-      const [token = ''] = a.spent.map((each) => each.token);
-      const closed = deliver(a, token, a.spent.find((each) => each.token === token)?.issued ?? '', now + 1_000);
-      for (const merged of [mergeLines(a, closed, now), mergeLines(closed, a, now)]) {
-        expect(settledOf(merged, token, now + minute)).toBeUndefined();
+      const [spent] = a.spent.map((each) => each.token);
+      const closed = deliver(a, spent ?? '', a.spent.find((each) => each.token === spent)?.issued ?? '', now + 1_000);
+      for (const each of [mergeLines(a, closed, now), mergeLines(closed, a, now)]) {
+        expect(settledOf(each, spent ?? '', now + 2 * minute)).toBeUndefined();
       }
     }),
   );
@@ -346,10 +421,11 @@ describe('tokens that no response delivers', () => {
     expect([next.spent.length, newestFor(next, 'b', now + minute)]).toEqual([16, 'c']);
   });
 
-  it('wait no longer once a browser has them', () => {
-    const line = renewals(emptyLine, 'a', { count: 2 });
-    const delivered = deliver(line, 'a', 'a2', now);
-    expect(newestFor(delivered, 'a', now + closingMs + 1)).toBeUndefined();
+  it.each([2, 50])('wait no longer once a browser has them, after %d exchanges', (count) => {
+    const line = renewals(emptyLine, 'a', { count });
+    for (const over of [deliver(line, 'a', `a${count}`, now), present(line, `a${count}`, now)]) {
+      expect(newestFor(over, 'a', now + closingMs + 1)).toBeUndefined();
+    }
   });
 
   it('go on likewise where each exchange leads to another session', () => {

@@ -151,9 +151,8 @@ export function forgetToken(line: TokenLine, token: string, now: number): TokenL
  * @returns the very same line where nothing changes
  */
 export function deliver(line: TokenLine, token: string, received: string, now: number): TokenLine {
-  if (!line.spent.some((each) => each.token === token)) return line;
   const leads = leadingTo(line, received);
-  return closeAll(line, (each) => each.token === token || each.newest === received || leads(each), now);
+  return closeAll(line, (each) => each.token === token || leads(each), now);
 }
 
 /**
@@ -163,7 +162,7 @@ export function deliver(line: TokenLine, token: string, received: string, now: n
  * @returns the very same line where nothing changes
  */
 export function present(line: TokenLine, token: string, now: number): TokenLine {
-  return line.spent.length === 0 ? line : closeAll(line, leadingTo(line, token), now);
+  return closeAll(line, leadingTo(line, token), now);
 }
 
 function closeAll(line: TokenLine, isOver: (each: SpentToken) => boolean, now: number): TokenLine {
@@ -174,7 +173,7 @@ function closeAll(line: TokenLine, isOver: (each: SpentToken) => boolean, now: n
 
 function leadingTo({ spent }: TokenLine, token: string): (each: SpentToken) => boolean {
   const entries = entriesOf(spent);
-  return (each) => reachOf(each.issued, entries).has(token);
+  return (each) => each.token !== token && reachOf(each.token, entries).has(token);
 }
 
 /**
@@ -211,12 +210,11 @@ function mergeSpent(one: SpentToken | undefined, other: SpentToken): SpentToken 
   const { newest, newestAt } = laterOf(one, other);
   if (one.issued !== other.issued) {
     const later = other.at > one.at || (other.at === one.at && other.issued > one.issued) ? other : one;
-    return newest === later.newest ? later : { ...later, newest, newestAt };
+    return { ...later, newest, newestAt };
   }
   const closes = Math.min(one.closes ?? Infinity, other.closes ?? Infinity);
   const until = Math.max(one.until, other.until);
-  const isSame = until === one.until && closes === (one.closes ?? Infinity) && newest === one.newest;
-  return isSame ? one : { ...one, newest, newestAt, until, ...(closes < Infinity && { closes }) };
+  return { ...one, newest, newestAt, until, ...(closes < Infinity && { closes }) };
 }
 
 /** Which of two knows the newer token. */
@@ -271,13 +269,13 @@ function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
     // A token that was exchanged itself is not the newest; one that the provider gave again may be.
     const ends = found.filter((entry) => reach.get(entry.newest) === undefined);
     const { newest, newestAt } = (ends.length > 0 ? ends : found).reduce(laterOf);
-    return newest === each.newest ? each : { ...each, newest, newestAt };
+    return { ...each, newest, newestAt };
   };
   const open = spent.filter((each) => endOf(each) >= now).map(lead);
   const used = (): string[] => [...new Set(open.map(({ newest }) => newest))];
   const textOf = (newest: string): string | undefined => answerOf({ answers }, newest);
   const characters = (): number => used().reduce((sum, newest) => sum + (textOf(newest)?.length ?? 0), 0);
-  while (open.length > maxSpent || (open.length > 1 && characters() > maxCharacters)) {
+  while (open.length > maxSpent || characters() > maxCharacters) {
     const counts = new Map<string, number>();
     for (const { newest } of open) counts.set(newest, (counts.get(newest) ?? 0) + 1);
     const dropped = open.reduce((one, other) => (isDroppedBefore(other, one, counts) ? other : one));
