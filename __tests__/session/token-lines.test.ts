@@ -1,5 +1,7 @@
+import { jest } from '@jest/globals';
 import { AuthError } from '../../lib/errors.ts';
 import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import { VariantRefused } from '../../lib/session/token-exchange.ts';
 import { createTokenLines, placeOf } from '../../lib/session/token-lines.ts';
 import type { Exchanged, Place, SettledRefresh } from '../../lib/session/token-lines.ts';
 import { createClock } from '../support/clock.ts';
@@ -62,6 +64,13 @@ function exchanged(name: string, settled: SettledRefresh): Exchanged {
   return settled.kind === 'ended' ? settled : { ...settled, place: { line, token: `after ${name}` } };
 }
 
+/** Where a token of one session stands, which may have several. */
+const at = (token: string): Place => ({ line: 'session', token });
+
+const to = (next: string) => ({
+  run: () => Promise.resolve({ kind: 'renewed' as const, text: `of ${next}`, place: at(next) }),
+});
+
 const day = 24 * 60 * 60_000;
 /** What is told to the coordinator without waiting. */
 const settle = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
@@ -69,6 +78,8 @@ const settle = (): Promise<unknown> => new Promise((resolve) => setImmediate(res
 const failing = (error: Error) => () => Promise.reject(error);
 
 describe('one process', () => {
+  afterEach(() => jest.useRealTimers());
+
   it('runs one refresh for all simultaneous callers, and reports it as new only to the first', async () => {
     const { run, knows } = setUp();
     const { promise, resolve } = Promise.withResolvers<SettledRefresh>();
@@ -128,16 +139,17 @@ describe('one process', () => {
     const { run, clock, answering, calls } = setUp();
     await run('key', answering(ended));
     clock.advance(10 * 60_000);
-    await run('key', answering(ended));
+    expect(await run('key', answering(renewed))).toEqual({ settled: ended, isNew: false });
     expect(calls()).toBe(1);
     clock.advance(1);
     await run('key', answering(ended));
     expect(calls()).toBe(2);
   });
 
-  it('keeps undelivered answers despite the traffic of other users', async () => {
-    const { run, knows, answering } = setUp();
+  it.each(['undelivered', 'delivered'])('keeps %s answers despite the traffic of other users', async (which) => {
+    const { run, knows, deliver, answering } = setUp();
     await run('key', answering(renewed));
+    if (which === 'delivered') deliver('key');
     for (let index = 0; index < 25_000; index += 1) await run(`other ${index}`, answering(ended));
     expect(knows('key')).toBe(true);
   });
@@ -148,6 +160,23 @@ describe('one process', () => {
     await run('two', answering(renewed));
     forget('one');
     expect([knows('one'), knows('two')]).toEqual([false, true]);
+  });
+
+  it('forgets a refusal, if it is told to', async () => {
+    const { run, forget, answering } = setUp();
+    await run('key', answering(ended));
+    forget('key');
+    expect(await run('key', answering(renewed))).toEqual({ settled: renewed, isNew: true });
+  });
+
+  it.each(['undelivered', 'delivered'])('forgets the %s tokens of one sign-in of a session', async (which) => {
+    const { lines } = setUp();
+    for (const token of ['a', 'x']) await lines.run(at(token), to(`${token}2`));
+    if (which === 'delivered') for (const token of ['a', 'x']) lines.deliver(at(token), `${token}2`);
+    lines.forgetToken(at('a'));
+    expect([lines.knows(at('a')), lines.knows(at('x'))]).toEqual([false, true]);
+    lines.forgetToken(at('x'));
+    expect(lines.knows(at('x'))).toBe(false);
   });
 
   it('forgets tokens that the browser already received, if it is told to', async () => {
@@ -167,6 +196,83 @@ describe('one process', () => {
     expect(token).toMatch(/^b2b:[\w-]{43}$/);
     expect(tokenOf('backend', 'a refresh token')).not.toBe(token);
     expect(tokenOf('b2b', 'another one')).not.toBe(token);
+  });
+
+  it('keeps the tokens of a session in one line, and each token without a session in its own', () => {
+    const lineOf = (sessionId: string | undefined, adapter: 'b2b' | 'backend' = 'b2b') =>
+      placeOf(adapter, { refreshToken: 'a refresh token', sessionId }).line;
+    expect(lineOf('one')).toMatch(/^b2b:session:[\w-]{43}$/);
+    expect(placeOf('b2b', { refreshToken: 'another one', sessionId: 'one' }).line).toBe(lineOf('one'));
+    expect([lineOf('two'), lineOf('one', 'backend')]).not.toContain(lineOf('one'));
+    expect(lineOf(undefined)).toBe(placeOf('b2b', { refreshToken: 'a refresh token', sessionId: undefined }).token);
+  });
+
+  it('supersedes a token by another of its session that was issued no earlier', () => {
+    const { lines } = setUp();
+    expect(lines.isSuperseded(at('a'), 5)).toBe(false);
+    lines.note(at('b'), 5);
+    expect([4, 5, 6].map((issuedAt) => lines.isSuperseded(at('a'), issuedAt))).toEqual([true, true, false]);
+    expect(lines.isSuperseded(at('b'), 5)).toBe(false);
+    expect(lines.isSuperseded({ line: 'another session', token: 'a' }, 5)).toBe(false);
+  });
+
+  it('gives requests under way the successor of a token that no refresh produced', () => {
+    const { lines, clock } = setUp();
+    lines.follow(at('a'), at('b'), 'of b');
+    expect(lines.settled(at('a'))).toEqual({ kind: 'renewed', text: 'of b' });
+    clock.advance(25_000);
+    expect(lines.knows(at('a'))).toBe(true);
+    clock.advance(1);
+    expect(lines.knows(at('a'))).toBe(false);
+  });
+
+  it('keeps the successor of a token that was exchanged before, and its holders', async () => {
+    const { lines, clock } = setUp();
+    for (const token of ['a', 'x']) await lines.run(at(token), to(`${token}2`));
+    lines.follow(at('a'), at('b'), 'of b');
+    clock.advance(25_001);
+    expect(lines.settled(at('a'))).toEqual({ kind: 'renewed', text: 'of a2' });
+  });
+
+  it('keeps the successors of a session rather than those that lead to another', async () => {
+    const { lines } = setUp();
+    await lines.run(at('a'), to('b'));
+    lines.follow(at('x'), at('y'), 'of y');
+    for (let index = 0; index < 20; index += 1) {
+      lines.follow(at(`his ${index}`), { line: 'another session', token: `next ${index}` }, 'of his');
+    }
+    expect([lines.settled(at('a')), lines.settled(at('x'))]).toMatchObject([{ text: 'of b' }, { text: 'of y' }]);
+  });
+
+  it.each([
+    ['in its line', 'session'],
+    ['in another line', 'a line of its own'],
+  ])('gives the answer to holders of a token that led to it, %s', async (_where, line) => {
+    const { lines } = setUp();
+    const former = { line, token: 'former' };
+    await lines.run(former, to('a'));
+    await lines.run(at('a'), { ...to('b'), former: [former] });
+    expect(lines.settled(former)).toEqual({ kind: 'renewed', text: 'of b' });
+    await lines.run(at('b'), { former: [former], run: () => Promise.resolve(ended) });
+    expect([lines.settled(former), lines.settled(at('b'))]).toEqual([{ kind: 'renewed', text: 'of b' }, ended]);
+  });
+
+  it('shares the refusal of a variant with requests for the same one, and runs the others', async () => {
+    const { run, events, isResting, answering, calls } = setUp();
+    const refused = new VariantRefused('south', new Error('not a member'));
+    const [first, same, ordinary, north] = [
+      run('key', failing(refused), 'south'),
+      run('key', answering(ended), 'south'),
+      run('key', answering(renewed)),
+      run('key', answering(ended), 'north'),
+    ];
+    await expect(first).rejects.toBe(refused);
+    await expect(same).rejects.toBe(refused);
+    expect([await ordinary, await north]).toEqual([
+      { settled: renewed, isNew: true },
+      { settled: renewed, isNew: false },
+    ]);
+    expect([calls(), events, isResting('key')]).toEqual([1, [], false]);
   });
 
   it('shares a failure among waiting callers, and does not remember it', async () => {
@@ -209,15 +315,24 @@ describe('one process', () => {
   });
 
   it('reports that an answer is slow, and still receives it', async () => {
-    const { run, knows, isResting, events, answering, calls } = setUp({ timeoutMs: 20 });
+    const { run, knows, isResting, events, told, answering, calls } = setUp({ timeoutMs: 20 });
     const { promise, resolve } = Promise.withResolvers<SettledRefresh>();
     const first = run('key', () => promise);
     await until(() => events.length > 0);
+    expect(told).toEqual([{ type: 'refresh_failed', code: 'provider_unavailable', reason: 'timeout' }]);
     expect([events, isResting('key'), knows('key')]).toEqual([['refresh_failed'], true, true]);
     const joined = run('key', answering(ended));
     resolve(renewed);
     expect([(await first).settled, (await joined).settled]).toEqual([renewed, renewed]);
     expect([calls(), events, isResting('key')]).toEqual([0, ['refresh_failed'], false]);
+  });
+
+  it('reports nothing once the answer is there', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date', 'performance'] });
+    const { run, events, isResting, answering } = setUp({ timeoutMs: 1_000 });
+    await run('key', answering(renewed));
+    jest.advanceTimersByTime(1_000);
+    expect([events, isResting('key')]).toEqual([[], false]);
   });
 
   it('reports a slow failure once', async () => {
@@ -334,6 +449,29 @@ describe('several processes', () => {
     const { one, two } = createTwo();
     await one.run('key', one.answering(ended));
     expect(await two.run('key', two.answering(renewed))).toEqual({ settled: ended, isNew: false });
+    expect(two.knows('key')).toBe(true);
+  });
+
+  it('share no refusal of a variant', async () => {
+    const { one, two } = createTwo();
+    const { promise, reject } = Promise.withResolvers<SettledRefresh>();
+    const first = one.run('key', () => promise, 'south');
+    await settle();
+    const second = two.run('key', two.answering(renewed));
+    await settle();
+    reject(new VariantRefused('south', new Error('not a member')));
+    await expect(first).rejects.toMatchObject({ variant: 'south' });
+    expect(await second).toEqual({ settled: renewed, isNew: true });
+    expect([one.events, two.events]).toEqual([[], []]);
+  });
+
+  it('give the answer to holders of a token that led to it in another line', async () => {
+    const { one, two } = createTwo();
+    const former = { line: 'a line of its own', token: 'former' };
+    await one.lines.run(former, to('a'));
+    await one.lines.run(at('a'), { ...to('b'), former: [former] });
+    await settle();
+    expect((await two.lines.run(former, to('none'))).settled).toEqual({ kind: 'renewed', text: 'of b' });
   });
 
   it('share the failure of an attempt with those that waited for it, and not with later ones', async () => {
@@ -353,7 +491,6 @@ describe('several processes', () => {
 
   it('give holders of a spent token the newest tokens, whichever process exchanged what', async () => {
     const { one, two } = createTwo();
-    const at = (token: string): Place => ({ line: 'session', token });
     const exchange = (next: string) => ({
       run: () =>
         Promise.resolve({
@@ -374,8 +511,7 @@ describe('several processes', () => {
 
   it('use no token twice that a full line has dropped while one of them knew it as the newest', async () => {
     const clock = createClock();
-    const { one, two } = createTwo(createShared(clock.now));
-    const at = (token: string): Place => ({ line: 'session', token });
+    const { shared, one, two } = createTwo(createShared(clock.now));
     const held = at('t0');
     const exchange = ({ lines }: ReturnType<typeof setUp>, serial: number) => {
       [clock, one.clock, two.clock].forEach((each) => each.advance(60_000));
@@ -390,6 +526,8 @@ describe('several processes', () => {
     expect(one.lines.settled(held)).toEqual({ kind: 'renewed', text: 'of 1' });
     expect(await exchange(one, 1)).toEqual({ settled: { kind: 'renewed', text: 'of 20' }, isNew: false });
     expect(one.lines.settled(held)).toEqual({ kind: 'renewed', text: 'of 20' });
+    await settle();
+    expect(await shared.take('session', { token: 't1', holder: 'another' }, [])).toMatchObject({ holder: 'another' });
   });
 
   it.each(['take', 'settle'] as const)(
@@ -422,10 +560,6 @@ describe('several processes', () => {
   });
 
   describe('after an outage', () => {
-    const at = (token: string): Place => ({ line: 'session', token });
-    const to = (next: string) => ({
-      run: () => Promise.resolve({ kind: 'renewed' as const, text: `of ${next}`, place: at(next) }),
-    });
     const settledOf = async ({ lines }: ReturnType<typeof setUp>, token: string): Promise<SettledRefresh> =>
       (await lines.run(at(token), to('none'))).settled;
 
@@ -522,6 +656,7 @@ describe('several processes', () => {
     });
     const { run, answering, calls } = setUp({ shared, timeoutMs: 10, callLifeMs: 20 });
     await expect(run('key', answering(renewed))).rejects.toMatchObject({ code: 'provider_unavailable' });
+    await settle();
     expect(calls()).toBe(0);
   });
 
@@ -543,6 +678,37 @@ describe('several processes', () => {
     expect(told).toEqual(['1 known, 691200000 ms', '1 known, 25000 ms', '0 known, 0 ms']);
   });
 
+  it('tell each other nothing where nothing changes, and know each other’s line', async () => {
+    const inner = createShared();
+    let changes = 0;
+    const shared: SharedCoordinator = {
+      ...inner,
+      settle: (line, change) => {
+        changes += 1;
+        return inner.settle(line, change);
+      },
+    };
+    const { lines } = setUp({ shared });
+    await lines.run(at('a'), to('b'));
+    await lines.run(at('b'), { ...to('c'), former: [at('a')] });
+    lines.present(at('a'));
+    await settle();
+    expect(changes).toBe(2);
+    lines.deliver(at('a'), 'c');
+    lines.forgetToken(at('x'));
+    await settle();
+    expect(changes).toBe(3);
+  });
+
+  it('forget the tokens of a sign-in that one of them forgets', async () => {
+    const { one, two } = createTwo();
+    for (const token of ['a', 'x']) await one.lines.run(at(token), to(`${token}2`));
+    one.lines.forgetToken(at('a'));
+    await settle();
+    expect(await two.lines.run(at('x'), to('none'))).toMatchObject({ isNew: false });
+    expect(await two.lines.run(at('a'), to('none'))).toMatchObject({ isNew: true });
+  });
+
   it('continue if the others cannot be informed', async () => {
     const { shared, one } = createTwo();
     await one.run('key', one.answering(renewed));
@@ -550,7 +716,11 @@ describe('several processes', () => {
     one.deliver('key');
     one.forget('key');
     await new Promise((done) => setImmediate(done));
-    expect(one.events).toEqual(['coordinator_unavailable']);
+    expect(one.told).toEqual([{ type: 'coordinator_unavailable', operation: 'refresh' }]);
+    shared.isDown = false;
+    one.forget('key');
+    await settle();
+    expect(one.events).toEqual(['coordinator_unavailable', 'coordinator_recovered']);
   });
 
   it.each([

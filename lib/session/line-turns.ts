@@ -6,7 +6,7 @@ import { fitForEvent } from './events.ts';
 import type { SharedCoordinator, SharedLine, TakenLine } from './shared-coordinator.ts';
 import { forever } from './record.ts';
 import { emptyLine, lifeOf, mergeLines, settledOf } from './token-line.ts';
-import type { KnownLine, Place, TokenLine } from './token-line.ts';
+import type { KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
 /** One process' turn to exchange a token. */
 export interface Turn {
@@ -15,6 +15,11 @@ export interface Turn {
   readonly shared: KnownLine;
   /** How long the turn lasts if it is not taken again, in milliseconds. */
   readonly turnMs: number;
+}
+
+/** A line that has the answer of the token that was asked for. */
+export interface AnsweredLine extends KnownLine {
+  readonly settled: SettledRefresh;
 }
 
 export type LineTurns = ReturnType<typeof createLineTurns>;
@@ -116,7 +121,7 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number, wa
      * @returns the line instead, where it has the token's answer by now
      * @throws {AuthError} the failure of the attempt that was waited for
      */
-    async take({ line, token }: Place, signal: AbortSignal): Promise<Turn | KnownLine> {
+    async take({ line, token }: Place, signal: AbortSignal): Promise<Turn | AnsweredLine> {
       const holder: string = randomUUID();
       let awaited = holder;
       for (let pollMs = firstPollMs; ; pollMs = nextPollMs(pollMs)) {
@@ -125,7 +130,8 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number, wa
         let taken = await shared.take(line, { token, holder }, [token, attempt]);
         if (taken.holder === undefined) {
           const { failure, ...known } = read(taken);
-          if (settledOf(known.line, token, now()) !== undefined) return known;
+          const settled = settledOf(known.line, token, now());
+          if (settled !== undefined) return { ...known, settled };
           if (failure?.attempt === attempt) throw fromFailure(failure);
           // Its time is over.
           taken = await shared.take(line, { token, holder }, []);

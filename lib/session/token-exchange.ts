@@ -107,9 +107,7 @@ async function exchangeInTurn(
   const turn = await turns.take(place, signal);
   if (!('holder' in turn)) {
     // This process may know a newer one, as after an outage.
-    const settled =
-      settledOf(memory.learn(place.line, turn), place.token, now()) ?? settledOf(turn.line, place.token, now());
-    if (settled === undefined) throw new Error('The coordinator holds an exchanged token without its answer');
+    const settled = settledOf(memory.learn(place.line, turn), place.token, now()) ?? turn.settled;
     if (settled.kind === 'ended') memory.refuse(place, settled.reason);
     return { settled, isNew: false };
   }

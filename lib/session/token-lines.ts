@@ -100,7 +100,7 @@ export function createTokenLines(settings: {
     settled: (place) => memory.find(place),
     isResting: memory.isResting,
     isSuperseded(place, issuedAt) {
-      const newest = place.line === place.token ? undefined : memory.newestOf(place);
+      const newest = memory.newestOf(place);
       return newest !== undefined && newest.issuedAt >= issuedAt && newest.token !== place.token;
     },
     note: ({ line, token }, issuedAt) => memory.noteNewest(line, { token, issuedAt }),
