@@ -54,9 +54,17 @@ describe('merging records', () => {
     const merged = mergeRecords({ ended: 3, stale: 4 }, { ended: 2, stale: 5, replaced: 1 });
     expect(merged).toEqual({ ended: 3, stale: 5, replaced: 1 });
     const many = Object.fromEntries(tokens.map((name, index) => [name, index]));
-    const rest = { ended: 1, [sparedName(1)]: 1 };
+    // Names that only a later version knows are none of a kind.
+    const plain = ['ended', 'closed', 'signedOut', 'stale', ...Array.from('abcdefgh', (letter) => `later${letter}`)];
+    const spared = Array.from({ length: 8 }, (_, index) => sparedName(index));
+    const rest = Object.fromEntries([...plain, ...spared, spentName('a'), reopenedName(1)].map((name) => [name, 1]));
     const expected = [...tokens.slice(4), ...Object.keys(rest)].sort();
     expect(Object.keys(mergeRecords(many, rest)).sort()).toEqual(expected);
+  });
+
+  it('keeps the greatest of the names of one time, as every process and Redis do', () => {
+    const same = Object.fromEntries(tokens.map((name) => [name, 1]));
+    expect(Object.keys(mergeRecords(emptyRecord, same)).sort()).toEqual(tokens.slice(4));
   });
 });
 
@@ -91,6 +99,11 @@ describe('a sign-in that is spared', () => {
       }),
       inputs,
     );
+  });
+
+  it('leaves the bearer tokens that were issued later live', () => {
+    const after = renewingFormer(emptyRecord, own, now);
+    expect(isStale(after, { issuedAt: own.issuedAt + 1, token: undefined })).toBe(false);
   });
 
   it('says nothing of tokens that do not say when they were issued', () => {
@@ -167,6 +180,7 @@ describe('a presented token', () => {
     ['of a replaced session clears no cookie when endSession follows', { replaced: 5, ended: 6 }, {}, 'replaced'],
     ['from before renewSession is stale', { stale: 5 }, {}, 'stale'],
     ['from a moment after renewSession is stale, as the provider may be ahead', { stale: 4 }, {}, 'stale'],
+    ['from a minute after renewSession is stale', { stale: 5 }, { issuedAt: 60_005 }, 'stale'],
     ['from more than a minute after renewSession is live', { stale: 5 }, { issuedAt: 60_006 }, 'live'],
     ['without a refresh token from after renewSession is live', { stale: 4 }, { token: undefined }, 'live'],
     ['that was renewed after renewSession is live', { stale: 5, [freshName(at)]: 5 }, {}, 'live'],

@@ -145,7 +145,6 @@ export function renewingFormer(record: SessionRecord, own: Presented, now: numbe
 /** @returns the very same `one` where `other` adds nothing */
 export function mergeRecords(one: SessionRecord, other: SessionRecord): SessionRecord {
   const later = Object.entries(other).filter(([name, time]) => time > (one[name] ?? -Infinity));
-  if (later.length === 0) return one;
   const merged = limitNames({ ...one, ...Object.fromEntries(later) });
   return later.some(([name]) => merged[name] !== undefined) ? merged : one;
 }
@@ -154,10 +153,8 @@ function limitNames(record: SessionRecord): SessionRecord {
   const kinds = Map.groupBy(Object.entries(record), ([name]) => name.slice(0, name.indexOf(':') + 1));
   kinds.delete('');
   const dropped = [...kinds.values()].flatMap((names) => names.toSorted(latestFirst).slice(maxNames));
-  if (dropped.length === 0) return record;
-  const rest = new Map(Object.entries(record));
-  for (const [name] of dropped) rest.delete(name);
-  return Object.fromEntries(rest);
+  const names = new Set(dropped.map(([name]) => name));
+  return Object.fromEntries(Object.entries(record).filter(([name]) => !names.has(name)));
 }
 
 function latestFirst([oneName, one]: [string, number], [otherName, other]: [string, number]): number {

@@ -160,7 +160,7 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
       const passed = [ended, signedOut, replaced].filter((time) => time < forever);
       const start = Math.max(now(), ...passed.map((time) => time + 1));
       // A sealed cookie names this start, and a token the provider's.
-      const change = { ...sparing(record, beganAt), ...sparing(record, start) };
+      const change = { ...sparing(record, beganAt ?? start), ...sparing(record, start) };
       if (session !== undefined && Object.keys(change).length > 0) {
         await records.tell(session, { ...change, ...renewingFormer(record, keys, now()) }, cookieMs);
       }
@@ -194,8 +194,7 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
 }
 
 /** What spares a sign-in that began then the earlier calls of `endSession`. @param beganAt in milliseconds since the epoch */
-function sparing({ ended = -1, closed = -1 }: SessionRecord, beganAt: number | undefined): SessionRecord {
-  if (beganAt === undefined) return {};
+function sparing({ ended = -1, closed = -1 }: SessionRecord, beganAt: number): SessionRecord {
   return {
     ...(beganAt <= ended && { [sparedName(beganAt)]: ended }),
     ...(isClosed(closed, beganAt) && { [reopenedName(beganAt)]: closed }),
