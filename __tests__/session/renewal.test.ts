@@ -64,6 +64,41 @@ describe('a renewal', () => {
     expect(provider.calls).toEqual([content.refreshToken, content.refreshToken]);
   });
 
+  it('that reached the browser without our knowledge counts as received once it sends the new token', async () => {
+    const { app, clock, content, browser, visitNow } = setUp();
+    const { cookies } = await visitNow();
+    browser.receive({ cookies });
+    expect((await visitNow()).session?.user.id).toBe('ada');
+    clock.advance(25_001);
+    expect((await visit(app, createMemoryBrowser(content).header())).session).toBeNull();
+  });
+
+  it('that a renewSession concerns each time before its answer arrives is an error after four calls', async () => {
+    const { app, provider, browser, visitNow } = setUp((source) => ({
+      source: {
+        async refresh(...asked) {
+          clock.advance(1_000);
+          await app.resolver.renewSession({ userId: 'ada' });
+          clock.advance(1_000);
+          return source.refresh(...asked);
+        },
+      },
+    }));
+    const { clock } = app;
+    await expect(visitNow()).rejects.toMatchObject({ code: 'token_rejected' });
+    expect(provider.calls).toHaveLength(4);
+    expect(browser.cookie).toBeDefined();
+  });
+
+  it('that has expired unused is renewed while the coordinator is down', async () => {
+    const shared = createShared();
+    const { clock, visitNow } = setUp(() => ({ shared }));
+    await visitNow();
+    clock.advance(tokenLifetimeMs);
+    shared.isDown = true;
+    expect((await visitNow()).session?.accessToken).toBe('access for refresh-3');
+  });
+
   it('keeps every token that led to it known as used', async () => {
     const { app, clock, content, provider, browser, visitNow } = setUp();
     await visitNow();

@@ -132,6 +132,15 @@ describe('a verified session', () => {
     expect([isKnownLong(tokenLifetimeMs - 10_001), isKnownLong(1)]).toEqual([true, false]);
   });
 
+  it('is found by its cookie until it is due for a renewal ahead of time', async () => {
+    const { app, resolver, clock, browser } = setUp({ refreshWindow: 20 });
+    await visit(app, browser.header());
+    clock.advance(tokenLifetimeMs - 20_001);
+    expect(resolver.cachedSession(browser.header())).toBeDefined();
+    clock.advance(1);
+    expect(resolver.cachedSession(browser.header())).toBeUndefined();
+  });
+
   it('stays in the cache, however many later duplicates were verified since', async () => {
     const { app, resolver, provider, browser } = setUp({ maxCachedSessions: 2 });
     await visit(app, browser.header());
@@ -239,6 +248,57 @@ describe('an answer that did not reach the browser', () => {
   });
 });
 
+describe('an answer that expires within seconds', () => {
+  /** The answer that did not reach the browser has 5 seconds left. */
+  async function withOldAnswer() {
+    const world = setUp();
+    world.clock.advance(tokenLifetimeMs);
+    const { session } = await visit(world.app, world.browser.header());
+    world.clock.advance(tokenLifetimeMs - 5_000);
+    return { ...world, session };
+  }
+
+  it('is renewed itself', async () => {
+    const { app, provider, browser, session } = await withOldAnswer();
+    const { session: next } = await visit(app, browser.header());
+    expect([session?.accessToken, next?.accessToken]).toEqual(['access for refresh-2', 'access for refresh-3']);
+    expect(provider.calls).toHaveLength(2);
+  });
+
+  it('is given all the same while the provider is down, or where it is too late for a cookie', async () => {
+    const { app, provider, browser, session } = await withOldAnswer();
+    expect((await app.resolver.resolve(browser.header(), sent)).session).toEqual(session);
+    provider.fault = 'outage';
+    expect((await visit(app, browser.header())).session).toEqual(session);
+  });
+
+  it('is not renewed again where the provider has just issued it', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const { app, browser } = setUp({
+      clock,
+      provider,
+      source: {
+        async refresh(content) {
+          const outcome = await provider.refresh(content);
+          if (outcome.kind !== 'renewed') return outcome;
+          return {
+            ...outcome,
+            content: {
+              ...outcome.content,
+              issuedAt: clock.now() - tokenLifetimeMs + 5_000,
+              expiresAt: clock.now() + 5_000,
+            },
+          };
+        },
+      },
+    });
+    clock.advance(tokenLifetimeMs);
+    expect((await visit(app, browser.header())).session?.accessToken).toBe('access for refresh-2');
+    expect(provider.calls).toHaveLength(1);
+  });
+});
+
 describe('invalid tokens', () => {
   async function withVerdict(kind: 'invalid' | 'unverifiable', onlyRenewed: boolean, isSealed = true) {
     const clock = createClock();
@@ -260,12 +320,14 @@ describe('invalid tokens', () => {
   }
 
   it.each(['invalid', 'unverifiable'] as const)('fresh from the provider are reported once: %s', async (kind) => {
-    const { app, provider, clock, browser } = await withVerdict(kind, true);
+    const { app, provider, clock, browser, events } = await withVerdict(kind, true);
     clock.advance(tokenLifetimeMs);
     for (let time = 0; time < 3; time += 1) {
       await expect(visit(app, browser.header())).rejects.toMatchObject({ code: 'token_rejected' });
     }
     expect(provider.calls).toHaveLength(1);
+    const reason = kind === 'invalid' ? 'subject' : kind;
+    expect(events).toEqual([{ type: 'refresh_failed', code: 'token_rejected', reason, sessionId: 'session-ada-0' }]);
   });
 
   it('in the cookie end the session', async () => {
@@ -286,6 +348,58 @@ describe('invalid tokens', () => {
     const { app, provider, browser } = await withVerdict('unverifiable', false, false);
     expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
     expect(provider.calls).toHaveLength(1);
+  });
+});
+
+describe('a rejected cookie', () => {
+  it.each([
+    ['a session that has ended', (content: MemoryContent) => `memory=${toCookie(content)}`],
+    ['rubbish', () => 'memory=rubbish'],
+  ])('with %s is reported once in ten minutes, whatever cookies lie beside it', async (_, cookieOf) => {
+    const { resolver, clock, content, eventTypes } = setUp();
+    const cookie = cookieOf(content);
+    await resolver.endSession({ sessionId: content.sessionId });
+    for (const other of ['', 'other=1; ', 'other=2; ']) await resolver.resolve(`${other}${cookie}`, unsent);
+    expect(eventTypes()).toEqual(['session_rejected']);
+    clock.advance(10 * 60_000 + 1);
+    await resolver.resolve(cookie, unsent);
+    expect(eventTypes()).toEqual(['session_rejected', 'session_rejected']);
+  });
+
+  it('is reported again with another session behind it', async () => {
+    const { resolver, provider, content, eventTypes } = setUp();
+    const [first, ...others] = [content, provider.issue('grace'), provider.issue('joan')].map(
+      (one) => `memory=${toCookie(one)}`,
+    );
+    for (const cookie of [first, ...others]) await resolver.signOut(cookie);
+    for (const other of others) await resolver.resolve(`${first}; ${other}`, unsent);
+    expect(eventTypes()).toEqual(['session_rejected', 'session_rejected']);
+  });
+});
+
+describe('a session that ended in another process', () => {
+  it.each([true, false])('is cleared with its cookie, sealed or not: %j', async (isSealed) => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const setup = { clock, provider, shared: createShared(), source: { isSealed } };
+    const [one, two] = [createMemoryApp(setup), createMemoryApp(setup)];
+    const content = provider.issue('ada');
+    await one.resolver.endSession({ userId: 'ada' });
+    const header = createMemoryBrowser(content).header();
+    expect(await visit(two, header)).toEqual({ session: null, cookies: [{ name: 'memory', value: undefined }] });
+    expect(two.events).toEqual([{ type: 'session_rejected', reason: 'ended' }]);
+  });
+
+  it('causes no call of the provider for a token that cannot be verified', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const source = { isSealed: false, verify: () => Promise.resolve({ kind: 'unverifiable' as const }) };
+    const setup = { clock, provider, shared: createShared(), source };
+    const [one, two] = [createMemoryApp(setup), createMemoryApp(setup)];
+    const header = createMemoryBrowser(provider.issue('ada')).header();
+    await one.resolver.endSession({ userId: 'ada' });
+    expect((await visit(two, header)).session).toBeNull();
+    expect(provider.calls).toEqual([]);
   });
 });
 
