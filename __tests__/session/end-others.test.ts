@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import {
   createMemoryApp,
   createMemoryBrowser,
@@ -5,7 +6,7 @@ import {
   tokenLifetimeMs,
   visit,
 } from '../support/memory-sessions.ts';
-import type { MemoryApp, MemoryBrowser, Pause } from '../support/memory-sessions.ts';
+import type { MemoryApp, MemoryBrowser, MemoryContent, Pause } from '../support/memory-sessions.ts';
 import type { AuthError } from '../../lib/errors.ts';
 import type { Token } from '../../lib/tokens/access-token.ts';
 import type { B2bSession } from '../../lib/types.ts';
@@ -157,6 +158,59 @@ describe('the session that continues when the others end', () => {
   });
 });
 
+describe('a call that keeps the tokens of one session', () => {
+  it('renews the others’ in every process', async () => {
+    const { one, two, kept, browser } = await startSignedIn();
+    const other = await signIn(one);
+    await one.resolver.renewOthers('ada', kept, kept);
+    expect([await sees(two, browser), await sees(two, other.browser)]).toEqual(['ada', 'ada']);
+    expect(one.provider.calls).toEqual([other.kept.refreshToken]);
+  });
+
+  it('leaves no session of the user in the cache of this process while the coordinator is told', async () => {
+    const { one, kept, shared } = await startSignedIn();
+    const other = await signIn(one);
+    await sees(one, other.browser);
+    const held = Promise.withResolvers<undefined>();
+    shared.merge = () => held.promise;
+    const renewing = one.resolver.renewOthers('ada', kept, kept);
+    await nextTurns();
+    expect(one.resolver.cachedSession(other.browser.header())).toBeUndefined();
+    held.resolve(undefined);
+    await renewing;
+  });
+
+  it.each(['endOthers', 'renewOthers'] as const)(
+    'rejects where the coordinator does not store it: %s',
+    async (name) => {
+      const { one, kept, shared } = await startSignedIn();
+      shared.isDown = true;
+      const calling = name === 'endOthers' ? one.resolver.endOthers(kept) : one.resolver.renewOthers('ada', kept, kept);
+      await expect(calling).rejects.toMatchObject(unavailable);
+    },
+  );
+});
+
+describe('the coordinator is told nothing', () => {
+  it.each<[string, (app: MemoryApp, content: MemoryContent) => Promise<unknown>]>([
+    ['of a sign-in that no call concerns', ({ resolver }, content) => resolver.beginSession(content)],
+    ['of one that does not say when it began', ({ resolver }, content) => resolver.beginSession(content, 0)],
+    [
+      'of the other sessions of a session without a user',
+      ({ resolver }, content) => resolver.endOthers({ ...content, userId: undefined }),
+    ],
+    [
+      'of the end of a session without an id',
+      ({ resolver }) => resolver.revokeSession({ sessionId: undefined, tokenLifetimeMs }),
+    ],
+  ])('%s', async (_, call) => {
+    const { one, shared } = createProcesses();
+    const merge = jest.spyOn(shared, 'merge');
+    await call(one, one.provider.issue('ada'));
+    expect(merge).not.toHaveBeenCalled();
+  });
+});
+
 /** A process whose clock is 30 seconds ahead, which ended the others half a minute ago, and one whose clock is right. */
 async function startAhead() {
   const clock = createClock();
@@ -263,6 +317,7 @@ it.each([
     // What cannot be read may spare the session, so its cookie stays.
     expect(await seesOrFails(one, browser)).toBe(expected);
   }
+  expect(one.events).not.toContainEqual(expect.objectContaining({ type: 'coordinator_unavailable' }));
 });
 
 it('a sign-out stands if its session is replaced at the same time, without a coordinator', async () => {
