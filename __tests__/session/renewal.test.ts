@@ -9,7 +9,8 @@ import {
   tokenLifetimeMs,
   visit,
 } from '../support/memory-sessions.ts';
-import type { MemoryAppSetup } from '../support/memory-sessions.ts';
+import type { MemoryAppSetup, MemoryContent } from '../support/memory-sessions.ts';
+import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import { forever, hash } from '../../lib/session/record.ts';
 import { createShared } from '../support/shared-memory.ts';
 
@@ -209,6 +210,32 @@ it('costs one call over processes of which one cannot verify the token', async (
   clock.advance(tokenLifetimeMs);
   for (const app of [one, two, one]) expect((await visit(app, header)).session?.user.id).toBe('ada');
   expect(provider.calls).toEqual(['refresh-1']);
+});
+
+it('does not send a token that a switch has spent, where only the record of that is left', async () => {
+  const clock = createClock();
+  const provider = createMemoryProvider(clock);
+  const shared = createShared(clock.now);
+  const recordsOnly: SharedCoordinator = {
+    ...createShared(clock.now),
+    read: (subject) => shared.read(subject),
+    merge: (...call) => shared.merge(...call),
+  };
+  const one = createMemoryApp({ clock, provider, shared });
+  const two = createMemoryApp({ clock, provider, shared: recordsOnly });
+  const header = createMemoryBrowser(provider.issue('ada')).header();
+  const variant = {
+    name: 'south',
+    isReached: () => false,
+    refresh: (content: MemoryContent) => provider.refresh(content),
+  };
+  const { session } = await one.resolver.switchSession(header, variant, {});
+  expect([session?.accessToken, provider.calls.length]).toEqual(['access for refresh-2', 1]);
+  // Its own token is still valid; once it has expired, the browser may hold the next one.
+  expect((await visit(two, header)).session?.accessToken).toBe('access for refresh-1');
+  clock.advance(tokenLifetimeMs);
+  expect(await visit(two, header)).toEqual({ session: null, cookies: [] });
+  expect(provider.calls).toHaveLength(1);
 });
 
 describe('a sign-out during a renewal', () => {
