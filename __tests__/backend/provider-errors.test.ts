@@ -1,4 +1,15 @@
-import { callbackError, codeOf, endingOf, providerError } from '../../lib/backend/provider-errors.ts';
+import {
+  callbackError,
+  codeOf,
+  endingOf,
+  isOwnRefusal,
+  isRefusedGuess,
+  isTimeout,
+  organizationSignIn,
+  providerError,
+  rethrowStaleKeys,
+} from '../../lib/backend/provider-errors.ts';
+import { AuthError } from '../../lib/errors.ts';
 import type { ProviderResponse } from '../../lib/backend/connection.ts';
 
 const none: ProviderResponse = { kind: 'none' };
@@ -219,3 +230,67 @@ it.each([
   [undefined, undefined],
   ['code', undefined],
 ])('the code of %j', (error, code) => expect(codeOf(error)).toBe(code));
+
+it.each<[AuthError, boolean, boolean]>([
+  [new AuthError('provider_unavailable', { reason: 'timeout' }), true, false],
+  [new AuthError('provider_unavailable', { reason: 'request_timeout' }), true, false],
+  [new AuthError('provider_unavailable', { reason: 'unexpected_failure' }), false, false],
+  [new AuthError('provider_unavailable'), false, false],
+  [new AuthError('forbidden', { reason: 'timeout' }), false, false],
+  [new AuthError('access_denied', { reason: 'unknown' }), false, true],
+  [new AuthError('access_denied'), false, false],
+  [new AuthError('code_wrong', { reason: 'unknown' }), false, false],
+])('%p may have judged a guess without an answer: %p, or refused it: %p', (error, isLate, isRefused) => {
+  expect([isTimeout(error), isRefusedGuess(error)]).toEqual([isLate, isRefused]);
+});
+
+it('a refusal of the backend has a reason, and one of the application has none', () => {
+  expect(isOwnRefusal(new AuthError('access_denied', { reason: 'unknown' }), 'access_denied')).toBe(true);
+  expect(isOwnRefusal(new AuthError('access_denied'), 'access_denied')).toBe(false);
+  expect(isOwnRefusal(new AuthError('forbidden', { reason: 'unknown' }), 'access_denied')).toBe(false);
+  const other = Object.assign(new Error('other'), { code: 'access_denied', reason: 'unknown' });
+  expect(isOwnRefusal(other, 'access_denied')).toBe(false);
+});
+
+it('an account of an organization is told to sign in there', () => {
+  const { code, reason, message } = organizationSignIn();
+  expect([code, reason]).toEqual(['access_denied', 'user_sso_managed']);
+  expect(message).toBe(providerError(answered(422, 'user_sso_managed'), undefined).message);
+});
+
+describe('a token that was verified here, and that the backend refuses', () => {
+  const now = 1_700_000_000_000;
+  const tokenOf = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`;
+  const rethrown = (error: unknown, claims: object) => {
+    const events: unknown[] = [];
+    const rethrow = rethrowStaleKeys(
+      { emit: (event) => events.push(event), settings: { now: () => now } },
+      tokenOf(claims),
+    );
+    try {
+      rethrow(error);
+    } catch (thrown) {
+      return { thrown, events };
+    }
+  };
+  const cause = new Error('cause');
+  const refusal = new AuthError('link_expired', { reason: 'bad_jwt', cause });
+
+  it.each<[object, number]>([
+    [{}, 1],
+    [{ exp: 'soon' }, 1],
+    [{ exp: now / 1000 + 3_600 }, 1],
+    [{ exp: now / 1000 }, 0],
+    [{ exp: now / 1000 - 1 }, 0],
+  ])('is an outage; with the claims %j operators get %i warnings', (claims, warnings) => {
+    const { thrown, events = [] } = rethrown(refusal, claims) ?? {};
+    expect(thrown).toMatchObject({ code: 'provider_unavailable', reason: 'bad_jwt', cause, retryAfter: 5 });
+    expect(events).toHaveLength(warnings);
+    if (warnings > 0) expect(events).toMatchObject([{ type: 'configuration_warning' }]);
+  });
+
+  it.each([new AuthError('link_expired'), Object.assign(new Error('other'), { reason: 'bad_jwt' }), cause])(
+    'is what another failure is not: %p',
+    (error) => expect(rethrown(error, {})).toEqual({ thrown: error, events: [] }),
+  );
+});
