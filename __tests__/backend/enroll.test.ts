@@ -186,6 +186,17 @@ describe('adding an authenticator app', () => {
     expect(kept.slice(0, 2)).toEqual([verified.id, phone.id]);
   });
 
+  it('replaces no phone, which another page may be about to verify', async () => {
+    await start({ standIn: { maximumFactors: 2, phoneFactors: true } });
+    const phone = { type: 'phone', phone: '15550123', verified: false, name: 'phone' } as const;
+    const { id } = app.supabase.addFactor(ada.email, phone);
+    app.supabase.addFactor(ada.email, { verified: false, name: 'app' });
+    const visitor = await app.signedIn();
+    expect((await visitor.postJson('/auth/enroll')).status).toBe(200);
+    const left = app.supabase.factorsOf(ada.email);
+    expect([left.length, left.some((factor) => factor.id === id)]).toEqual([2, true]);
+  });
+
   it('does not retry if nothing can be replaced', async () => {
     await start({ standIn: { maximumFactors: 1 } });
     app.supabase.addFactor(ada.email);
@@ -216,6 +227,14 @@ describe('adding an authenticator app', () => {
     const anonymous = await app.signedIn({ claims: { is_anonymous: true } });
     expect((await anonymous.postJson('/auth/enroll', {})).json.error.code).toBe('forbidden');
   });
+});
+
+it('adds another one in an old session that has given one', async () => {
+  await start();
+  app.supabase.addFactor(ada.email);
+  const visitor = await app.signedIn({ claims: { aal: 'aal2' } });
+  app.clock.advance(20 * 60_000);
+  expect((await visitor.postJson('/auth/enroll')).status).toBe(200);
 });
 
 describe('a user who has a second factor', () => {

@@ -172,6 +172,13 @@ describe('the backend’s list of factors', () => {
     expect(rows).toEqual([`Authenticator app${date}`, ...apps, 'Phone ending in ', ...others]);
   });
 
+  it('leads to no removal of a factor without an id', async () => {
+    const factors = [{ factor_type: 'totp', status: 'verified' }];
+    await start({ options: { fetch: changed((user) => ({ ...user, factors })) } });
+    const visitor = await app.signedIn({ claims: { aal: 'aal2' } });
+    expect((await visitor.get('/auth/enroll?remove=')).text).not.toContain('name="sure"');
+  });
+
   it.each([[undefined], [null]])('may be %s, and is empty then', async (factors) => {
     await start({ options: { fetch: changed((user) => ({ ...user, factors })) } });
     expect((await (await app.signedIn()).getJson('/auth/enroll')).json).toEqual({ factors: [] });

@@ -5,6 +5,7 @@ import {
   needsFactor,
   readFactors,
   textIn,
+  verifyFactor,
 } from '../../lib/backend/factors.ts';
 import { AuthError } from '../../lib/errors.ts';
 
@@ -140,5 +141,58 @@ describe('a guard that asks for factors', () => {
     });
     const away = new AuthError('provider_unavailable');
     await expect(ask(() => Promise.reject(away))).rejects.toBe(away);
+  });
+});
+
+describe('a code whose answer does not come in time', () => {
+  const late = new AuthError('provider_unavailable', { reason: 'timeout', retryAfter: 5 });
+  const content = { access_token: 'a.e30.c', refresh_token: 'r' };
+
+  /** @param isLate when the call is given up @param result what it answers late */
+  function verify(isLate: 'at the challenge' | 'at the code', given: { readonly challengeId?: string } = {}) {
+    const sent: string[] = [];
+    const answer = Promise.withResolvers<unknown>();
+    const over = Promise.withResolvers<never>();
+    const auth = {
+      mfa: {
+        challenge: () => (isLate === 'at the challenge' ? (over.reject(late), answer.promise) : { id: 'challenge' }),
+        verify: ({ challengeId, code }: { challengeId: string; code: string }) => {
+          sent.push(`${challengeId} ${code}`);
+          if (isLate === 'at the code') over.reject(late);
+          return answer.promise;
+        },
+      },
+    };
+    const call = (_visitor: unknown, work: (call: unknown) => Promise<unknown>) => {
+      const working = work({ auth, unwrap: (result: unknown) => result });
+      working.catch(() => undefined);
+      return Promise.race([working, over.promise]);
+    };
+    const backend = { supabase: { call }, settings: { now: Date.now }, emit: () => undefined } as never;
+    const visitor = { cookies: new Map(), peer: undefined };
+    const verified = verifyFactor(backend, visitor, content, { factorId: 'factor', code: '123456', ...given });
+    return { sent, verified, answer };
+  }
+
+  it.each([
+    [{}, 'challenge 123456'],
+    [{ challengeId: 'sent' }, 'sent 123456'],
+  ])('may have been judged: %j', async (given, call) => {
+    const { sent, verified } = verify('at the code', given);
+    await expect(verified).rejects.toBe(late);
+    expect(sent).toEqual([call]);
+  });
+
+  it('was not judged where its challenge was late, and is not sent after it', async () => {
+    const { sent, verified, answer } = verify('at the challenge');
+    await expect(verified).rejects.toMatchObject({
+      code: 'provider_unavailable',
+      reason: undefined,
+      cause: late,
+      retryAfter: 5,
+    });
+    answer.resolve({ id: 'challenge' });
+    await new Promise(setImmediate);
+    expect(sent).toEqual([]);
   });
 });

@@ -99,6 +99,8 @@ describe('adding the first second factor', () => {
     setSession(visitor, await app.supabase.issueSession(phoneOnly));
     const answer = await visitor.postJson('/auth/enroll');
     expect([answer.status, answer.json.error.code]).toEqual([422, 'factor_unavailable']);
+    expect(answer.json.error.message).toContain('needs an account with an email address');
+    expect(app.events.at(-1)).toMatchObject({ type: 'sign_in_failed', reason: 'no_email' });
     const page = await postForm(visitor, '/auth/enroll', {});
     expect([page.status, page.text.includes('email address'), app.supabase.calls('enroll')]).toEqual([422, true, 0]);
     expect(page.text).toContain('>Done</a>');

@@ -127,6 +127,20 @@ describe('adding a security key', () => {
     expect(verified()).toEqual([]);
   });
 
+  it.each(['enroll', 'verify'])(
+    'of a browser whose script got no challenge is started again once by /auth/%s',
+    async (page) => {
+      await start();
+      const { visitor: waiting, factorId } = await pending();
+      const visitor = page === 'verify' ? waiting : await app.signedIn({ claims: { aal: 'aal2' } });
+      const empty = { type: 'webauthn', credential: '', challengeId: '', ...(page === 'verify' && { factorId }) };
+      const again = await postForm(visitor, `/auth/${page}`, empty);
+      expect([again.status, again.text.includes('data-again')]).toEqual([200, true]);
+      const second = await postForm(visitor, `/auth/${page}`, { ...empty, again: 'yes' });
+      expect([second.status, second.text.includes('data-again')]).toEqual([200, false]);
+    },
+  );
+
   it('refuses the factor of another user, and one that is verified already', async () => {
     await start();
     app.supabase.addUser(bob);
@@ -138,6 +152,7 @@ describe('adding a security key', () => {
     const credential = createCredential({ ...party, challenge: mine.challenge }).response;
     const planted = { ...mine.fields, factorId: foreign.fields.factorId, credential };
     expect(errorOf(await visitor.postJson('/auth/enroll', planted))).toEqual([422, 'code_wrong']);
+    expect(app.events.at(-1)).toMatchObject({ type: 'sign_in_failed', reason: 'factor' });
     const { factorId } = await addKey(visitor);
     const again = { ...mine.fields, factorId, credential };
     expect(errorOf(await visitor.postJson('/auth/enroll', again))).toEqual([422, 'code_wrong']);

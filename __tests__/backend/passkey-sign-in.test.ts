@@ -295,7 +295,28 @@ describe('an answer that is refused', () => {
     const refused = await visitor.postJson('/auth/passkey', { challengeId, credential: answer(challenge) });
     expect(errorOf(refused)).toEqual([422, 'code_wrong']);
     expect(await isSignedIn(visitor)).toBe(false);
+    const failed = { type: 'sign_in_failed', code: 'code_wrong', reason: expect.any(String) };
+    expect(app.events.at(-1)).toMatchObject(failed);
+    expect(app.eventTypes()).not.toContain('configuration_warning');
   });
+
+  it.each([{}, { session: null }, { access_token: 'a' }, { access_token: 7, refresh_token: 'r' }])(
+    'by the backend without a session, but by no error, is no sign-in: %j',
+    async (body) => {
+      app = await startPasskeyApp();
+      passkey = await addPasskey(await app.signedIn());
+      const fetch = changedAnswers(/\/passkeys\/authentication\/verify$/, () => body);
+      const options = { fetch, url: app.supabase.url, anonKey: app.supabase.publishableKey, now: app.clock.now };
+      const other = await startPasskeyApp({ options });
+      try {
+        const visitor = other.visitor();
+        expect(errorOf(await signInWith(visitor, passkey))).toEqual([502, 'provider_refused']);
+        expect(await isSignedIn(visitor)).toBe(false);
+      } finally {
+        await other.close();
+      }
+    },
+  );
 
   it.each([7, true, ['a credential'], null, 'a credential', JSON.stringify({ id: nested(40) })])(
     'that is no object, or a deep one, costs no call: %j',

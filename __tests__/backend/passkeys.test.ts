@@ -1,6 +1,7 @@
 import { createCredential } from '../support/authenticator.ts';
 import { ada, postForm, setSession } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { changedAnswers } from '../support/changed-answers.ts';
 import { addPasskey, party, signInWith, startPasskeyApp } from '../support/passkeys.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
@@ -53,6 +54,28 @@ describe('the list of passkeys', () => {
     expect(page.text).toContain(`href="/auth/passkeys?rename=${passkeyId}&amp;returnTo=`);
     expect(page.text).toContain(`href="/auth/passkeys?remove=${passkeyId}&amp;returnTo=`);
     expect(page.text).toMatch(/<a href="\/account">Done<\/a>/);
+  });
+
+  it('has what can be read of each, the newest first', async () => {
+    const passkeys = [
+      null,
+      7,
+      'text',
+      [],
+      {},
+      { id: 7, friendly_name: 'a' },
+      { id: 'old', friendly_name: 'Old', created_at: '2026-01-01T00:00:00Z', last_used_at: '2026-01-04T00:00:00Z' },
+      { id: 'new', friendly_name: 'New', created_at: '2026-01-03T00:00:00Z', last_used_at: null },
+      { id: 'mid', friendly_name: 7, created_at: '2026-01-02T00:00:00Z', last_used_at: 7 },
+      { id: 'bare' },
+    ];
+    const visitor = await start({ options: { fetch: changedAnswers(/\/auth\/v1\/passkeys$/, () => passkeys) } });
+    expect((await listed(visitor)).map(({ id, name }: { id: string; name: string }) => [id, name])).toEqual([
+      ['new', 'New'],
+      ['mid', expect.anything()],
+      ['old', 'Old'],
+      ['bare', expect.anything()],
+    ]);
   });
 
   it('is asked for with a session: signed out, a page leads to the sign-in and back, JSON is a 401', async () => {

@@ -207,6 +207,8 @@ describe('a phone as the second factor', () => {
     expect(app.supabase.texts).toEqual([]);
     const sent = await postForm(visitor, '/auth/verify', { send: factor.id, returnTo: '/vault' });
     expect([sent.status, sent.text.includes('one-time-code')]).toEqual([200, true]);
+    const [challenge] = app.supabase.requests.filter(({ endpoint }) => endpoint === 'challenge');
+    expect(challenge?.body).toMatchObject({ channel: 'sms' });
     const { code: right } = app.supabase.texts[0]!;
     const bad = await postForm(visitor, '/auth/verify', { code: wrong(right), factorId: factor.id });
     expect([bad.status, bad.text.includes('one-time-code')]).toEqual([422, true]);
