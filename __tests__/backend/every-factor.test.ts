@@ -61,7 +61,7 @@ describe('a verified factor that this package cannot ask for', () => {
       true,
       false,
     ]);
-    expect(page.text).toContain('href="https://help.example/"');
+    expect(page.text).toContain('href="https://help.example/">Contact support</a>');
     for (const body of [{ code: '123456' }, { factorId: app.supabase.factorsOf(ada.email)[0]!.id, code: '123456' }]) {
       const answer = await visitor.postJson('/auth/verify', body);
       expect([answer.status, answer.json.error.code]).toEqual([422, 'factor_unavailable']);
