@@ -1,3 +1,4 @@
+import { isRecent, signInTime } from '../../lib/backend/pending.ts';
 import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import type { SessionJson } from '../../example-app/providers/supabase/stand-in.ts';
@@ -464,4 +465,32 @@ it('does not become a session if its value is put into the session cookie', asyn
   const visitor = app.visitor();
   setSession(visitor, { needs: ['factor'], returnTo: '/' });
   expect((await visitor.getJson('/api/me')).status).toBe(401);
+});
+
+describe('the sign-in from which the ten minutes count', () => {
+  const at = (method: string, timestamp: unknown) => ({ method, timestamp });
+
+  it.each<[readonly ('factor' | 'password')[], unknown, number | undefined]>([
+    [['factor'], [at('password', 5), at('oauth', 7)], 7],
+    [['factor'], [at('totp', 5)], undefined],
+    [['factor'], 'password', undefined],
+    [['password'], [at('recovery', 5), at('password', 7)], 5],
+    [['password'], [at('invite', 5)], 5],
+    [['password'], [at('otp', 5)], 5],
+    [['password'], [at('magiclink', 5)], 5],
+    [['password'], [at('password', 5), at('oauth', 7)], undefined],
+    [['password'], [null, 'recovery', at('recovery', '5')], undefined],
+    [['password'], 'recovery', undefined],
+    [['factor', 'password'], [at('otp', 5), at('password', 7)], 5],
+  ])('for %j of %j is %p', (needs, amr, time) => expect(signInTime(needs, { amr })).toBe(time));
+
+  it.each<[number, boolean]>([
+    [0, true],
+    [604_999, true],
+    [605_000, false],
+  ])('was recent after %i ms: %p', (passed, isStill) => {
+    const settings = { now: () => 5_000 + passed };
+    expect(isRecent({ settings } as never, ['factor'], { amr: [at('password', 5)] })).toBe(isStill);
+    expect(isRecent({ settings } as never, ['factor'], {})).toBe(false);
+  });
 });
