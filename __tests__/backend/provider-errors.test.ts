@@ -99,6 +99,7 @@ describe('a failed call', () => {
     expect(sdk({ status: 500 })).toBe('provider_unavailable');
     expect(sdk({ status: 429 })).toBe('rate_limited');
     expect(sdk({ status: '429' })).toBe('provider_refused');
+    expect(sdk({ status: '503' })).toBe('provider_refused');
     expect(sdk({ code: 7 })).toBe('provider_refused');
     expect(providerError(none, null).code).toBe('provider_refused');
     expect(providerError(none, 'text').code).toBe('provider_refused');

@@ -218,6 +218,6 @@ function problemWith(call: { readonly isDone: boolean }, statement: unknown): st
     return 'tx.query takes no cursor or stream; use "declare a cursor for …" and "fetch 100 from a"';
   const text = isRecord(statement) ? statement['text'] : statement;
   if (typeof text !== 'string') return 'tx.query takes the text of a statement, or an object with text and values';
-  const [, found] = foreignStatement.exec(text) ?? [];
+  const found = foreignStatement.exec(text)?.[1];
   return found && `"${found}" is not for the callback, because withUser ends the transaction and sets its role`;
 }
