@@ -299,6 +299,103 @@ describe('an answer that expires within seconds', () => {
   });
 });
 
+describe('a token that expires within seconds', () => {
+  function withSecondsLeft(setup: MemoryAppSetup = {}) {
+    const world = setUp(setup);
+    world.clock.advance(tokenLifetimeMs - 5_000);
+    return { ...world, visitNow: () => visit(world.app, world.browser.header()) };
+  }
+
+  it('is renewed before it is used', async () => {
+    const { visitNow } = withSecondsLeft();
+    expect((await visitNow()).session?.accessToken).toBe('access for refresh-2');
+  });
+
+  it('is used while the provider is down, which is asked once in five seconds, and until it expires', async () => {
+    const { provider, clock, visitNow } = withSecondsLeft();
+    provider.fault = 'outage';
+    for (let request = 0; request < 3; request += 1) {
+      expect(await visitNow()).toEqual({
+        session: expect.objectContaining({ expiresAt: clock.now() + 5_000 }),
+        cookies: [],
+      });
+    }
+    // A call and its repetition.
+    expect(provider.calls).toHaveLength(2);
+    clock.advance(5_000);
+    await expect(visitNow()).rejects.toMatchObject({ code: 'provider_unavailable' });
+  });
+
+  it('is used where it is too late for a cookie, and no longer once it has expired meanwhile', async () => {
+    const { app, browser, clock } = withSecondsLeft();
+    const visitLate = () => visit(app, browser.header(), sent);
+    expect((await visitLate()).session?.user.id).toBe('ada');
+    clock.advance(5_000);
+    expect(await visitLate()).toEqual({ session: null, cookies: [] });
+  });
+
+  it('is not used if its session ended while it was renewed', async () => {
+    const { app, provider, content, visitNow } = withSecondsLeft({
+      pause: async (what) => {
+        if (what === 'refresh') await app.resolver.endSession({ sessionId: content.sessionId });
+      },
+    });
+    provider.fault = 'outage';
+    await expect(visitNow()).rejects.toMatchObject({ code: 'provider_unavailable' });
+  });
+});
+
+describe('cookies', () => {
+  it('are kept where their source says so, and no session is in them', async () => {
+    const { resolver, events } = setUp({
+      source: { read: () => ({ kind: 'unreadable', reason: 'too_many', isKept: true }) },
+    });
+    expect(await resolver.resolve('memory=foreign', unsent)).toEqual({ session: null, cookies: [] });
+    expect(events).toEqual([{ type: 'session_rejected', reason: 'too_many' }]);
+  });
+
+  it('with forged tokens have four of them checked, keep the rest, and hide no session that was verified before', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const source = createMemorySource(provider, clock);
+    const checked: string[] = [];
+    const { app, resolver, browser } = setUp({
+      clock,
+      provider,
+      source: {
+        isSealed: false,
+        verify(content, origin) {
+          checked.push(content.userId);
+          return content.userId === 'eve'
+            ? Promise.resolve({ kind: 'invalid', reason: 'signature' })
+            : source.verify(content, origin);
+        },
+      },
+    });
+    const forged = Array.from({ length: 6 }, () => createMemoryBrowser(provider.issue('eve')).header());
+    const header = [...forged, browser.header()].join('; ');
+    expect(await resolver.resolve(header, unsent)).toEqual({ session: null, cookies: [] });
+    expect(checked).toEqual(['eve', 'eve', 'eve', 'eve']);
+    await visit(app, browser.header());
+    expect((await resolver.resolve(header, unsent)).session?.user.id).toBe('ada');
+    expect(await resolver.resolve(forged.slice(0, 4).join('; '), unsent)).toMatchObject({
+      cookies: [{ name: 'memory', value: undefined }],
+    });
+  });
+});
+
+it('the end of a session says what the next sign-in has to name, where its source knows', async () => {
+  const { app, provider, clock, browser, content } = setUp({
+    source: { signInAfter: ({ userId }, reason) => ({ hint: `${userId} after ${reason}` }) },
+  });
+  provider.revoke(content.sessionId);
+  clock.advance(tokenLifetimeMs);
+  expect((await visit(app, browser.header())).signIn).toEqual({ hint: 'ada after invalid_grant' });
+  const other = setUp();
+  await other.resolver.signOut(other.browser.header());
+  expect(await visit(other.app, other.browser.header())).not.toHaveProperty('signIn');
+});
+
 describe('invalid tokens', () => {
   async function withVerdict(kind: 'invalid' | 'unverifiable', onlyRenewed: boolean, isSealed = true) {
     const clock = createClock();
