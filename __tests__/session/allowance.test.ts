@@ -49,6 +49,19 @@ describe('refresh tokens beside a genuine access token', () => {
     await expect(refresh('renewed')).resolves.toEqual({ kind: 'renewed' });
   });
 
+  it('that fail count for their access token alone, if it names no session', async () => {
+    const { allowanceOf } = setUpCalls();
+    let count = 0;
+    const fail = (text?: string) => {
+      const token = text === undefined ? {} : { token: { text, header: {}, claims: {}, isCompact: true } };
+      const stored = { refreshToken: `token-${(count += 1)}`, sessionId: undefined, ...token };
+      return allowanceOf(home).refresh(stored, true, () => Promise.resolve({ kind: 'ended' }));
+    };
+    for (let time = 0; time < 10; time += 1) await fail('one');
+    await expect(fail('one')).rejects.toMatchObject({ code: 'provider_unavailable' });
+    for (const other of ['another', undefined]) expect(await fail(other)).toEqual({ kind: 'ended' });
+  });
+
   it('that succeed do not count', async () => {
     const { refresh, refreshTimes } = setUp();
     await refreshTimes(25, 'renewed');
@@ -186,7 +199,10 @@ describe('calls for unverified tokens', () => {
       await nextTurn();
       expect(running).toHaveLength(expected);
     }
-    for (const each of running) each.resolve(false);
+    for (const each of running) {
+      each.resolve(false);
+      await nextTurn();
+    }
     const judged = await Promise.all(outcomes);
     expect(judged.slice(0, 12)).toEqual([true, false, true, ...Array.from({ length: 9 }, () => false)]);
     expect(judged[12]).toMatchObject(used);

@@ -7,6 +7,7 @@ import {
   fitForEvent,
   isExplaining,
   measureRefresh,
+  signInFailed,
   staleKeys,
   warnOfClocks,
   warnOfSilence,
@@ -39,6 +40,11 @@ it('explains an event with all of its fields', () => {
   const emit = createEmit('b2b', undefined, (...given) => void explained.push(given));
   emit({ type: 'refresh_failed', code: 'provider_unavailable', reason: 'rate_limited' });
   expect(explained).toEqual([['%s %j', 'refresh_failed', { code: 'provider_unavailable', reason: 'rate_limited' }]]);
+});
+
+it('names a failed sign-in by the code and the reason of its error', () => {
+  const error = new AuthError('provider_unavailable', { reason: 'timeout' });
+  expect(signInFailed(error)).toEqual({ type: 'sign_in_failed', code: 'provider_unavailable', reason: 'timeout' });
 });
 
 it('repeats the same warning at most once a minute', () => {

@@ -27,10 +27,7 @@ interface TakenTokens {
  * The session of an access token in the request itself, with the same verification and cache as
  * cookie sessions; `undefined` where the token is not valid. It is never renewed.
  */
-export function createResolveBearer<Content>(
-  context: SessionContext<Content>,
-  purpose: Purpose = 'session',
-): ResolveBearer {
+export function createResolveBearer<Content>(context: SessionContext<Content>, purpose: Purpose): ResolveBearer {
   const { source, cache, revocations, unconfirmed, allowanceOf, now, timeoutMs } = context;
   const verifyToken = (token: Token, origin: TokenOrigin) =>
     purpose === 'resource' ? source.verifyForResource(token, origin) : source.verifyBearer(token, origin);

@@ -143,7 +143,7 @@ export function createSessions<Content>(
     },
     leaveFormer,
     ...createContentRenewals(context, renew),
-    resolveBearer: createResolveBearer(context),
+    resolveBearer: createResolveBearer(context, 'session'),
     resolveForResource: createResolveBearer(context, 'resource'),
     findSuperseded: createFindSuperseded(context),
     revocationOf: (sessionId, beganAt) => revocations.find(sessionId, beganAt),
