@@ -41,7 +41,6 @@ export type AskShared = <Result>(call: Promise<Result> | undefined, fallback: Re
 
 export function createAskShared(outages: OutageReport): AskShared {
   return async (call, fallback) => {
-    if (call === undefined) return fallback;
     try {
       const result = await call;
       outages.succeeded();

@@ -50,8 +50,8 @@ export function createSessionWatch(revocations: Revocations, now: () => number):
 
   return {
     switched({ sessionId }, session) {
-      const [subject] = revocations.keysOf({ ...noFacts, sessionId }, undefined).subjects;
-      for (const watched of subject === undefined ? [] : watching.of(subject)) {
+      const { subjects } = revocations.keysOf({ ...noFacts, sessionId }, undefined);
+      for (const watched of subjects.flatMap((subject) => watching.of(subject))) {
         if (watched.organizationId !== organizationOf(session)) watched.end('switched');
       }
     },

@@ -79,6 +79,6 @@ export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): 
     take: (line, turn, unless) => bound(async () => shared.take(line, turn, unless)),
     settle: (line, change) => bound(async () => shared.settle(line, change)),
     // Absent where a coordinator lacks it, so that it does not seem to succeed.
-    ...(shared.isAvailable && { isAvailable: () => shared.isAvailable?.() ?? true }),
+    ...(shared.isAvailable && { isAvailable: shared.isAvailable.bind(shared) }),
   };
 }

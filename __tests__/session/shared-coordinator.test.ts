@@ -1,0 +1,79 @@
+import { createAskShared, createOutageReport } from '../../lib/session/outages.ts';
+import { boundCoordinator } from '../../lib/session/shared-coordinator.ts';
+import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import { createShared } from '../support/shared-memory.ts';
+
+/** As an application may write one: its methods need `this`. */
+class Coordinator implements SharedCoordinator {
+  readonly #inner = createShared();
+  isComplete = true;
+  isAvailable?(): boolean;
+  read: SharedCoordinator['read'] = (...call) => this.#inner.read(...call);
+  merge: SharedCoordinator['merge'] = (...call) => this.#inner.merge(...call);
+  take: SharedCoordinator['take'] = (...call) => this.#inner.take(...call);
+  settle: SharedCoordinator['settle'] = (...call) => this.#inner.settle(...call);
+}
+
+class TellingCoordinator extends Coordinator {
+  override isAvailable(): boolean {
+    return this.isComplete;
+  }
+}
+
+describe('a coordinator with a time limit', () => {
+  it('says whether it is available where the coordinator says so, and only then', () => {
+    const shared = new TellingCoordinator();
+    const bound = boundCoordinator(shared, 1_000);
+    expect(bound.isAvailable?.()).toBe(true);
+    shared.isComplete = false;
+    expect(bound.isAvailable?.()).toBe(false);
+    expect(boundCoordinator(new Coordinator(), 1_000)).not.toHaveProperty('isAvailable');
+  });
+
+  it('answers what the coordinator answers, and rejects where that throws', async () => {
+    const shared = new Coordinator();
+    const bound = boundCoordinator(shared, 1_000);
+    await bound.merge('user', { ended: 5 }, 1_000);
+    expect(await bound.read('user')).toEqual({ ended: 5 });
+    expect(await bound.take('line', { token: 'a', holder: 'one' }, [])).toMatchObject({ holder: 'one' });
+    expect(await bound.settle('line', { from: 'another', version: '1', line: '', known: [], ttlMs: 0 })).toMatchObject({
+      version: '',
+    });
+    const bug = new TypeError('a bug');
+    shared.read = () => {
+      throw bug;
+    };
+    await expect(bound.read('user')).rejects.toBe(bug);
+  });
+});
+
+describe('what is asked of the coordinator', () => {
+  function setUp(isComplete = true) {
+    const events: unknown[] = [];
+    const shared = Object.assign(new TellingCoordinator(), { isComplete });
+    const outages = createOutageReport(shared, (event) => events.push(event));
+    return { events, shared, outages, ask: createAskShared(outages) };
+  }
+
+  it('is its answer, or the fallback where it has none, fails or is absent', async () => {
+    const { ask } = setUp();
+    expect(await ask(Promise.resolve('answer'), 'fallback')).toBe('answer');
+    expect(await ask<string | undefined>(Promise.resolve(undefined), 'fallback')).toBe('fallback');
+    expect(await ask(Promise.reject(new Error('down')), 'fallback')).toBe('fallback');
+    expect(await ask(undefined, 'fallback')).toBe('fallback');
+  });
+
+  it('tells of an outage once, and of its end once all parts are back', async () => {
+    const { events, shared, outages, ask } = setUp(false);
+    await ask(Promise.resolve('answer'), 'fallback');
+    expect(events).toEqual([]);
+    await ask(Promise.reject(new Error('down')), 'fallback');
+    outages.failed('refresh');
+    await ask(Promise.resolve('answer'), 'fallback');
+    expect(events.splice(0)).toEqual([{ type: 'coordinator_unavailable', operation: 'record' }]);
+    shared.isComplete = true;
+    await ask(Promise.resolve('answer'), 'fallback');
+    await ask(Promise.resolve('answer'), 'fallback');
+    expect(events).toEqual([{ type: 'coordinator_recovered' }]);
+  });
+});
