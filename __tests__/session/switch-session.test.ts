@@ -1,8 +1,11 @@
 import { jest } from '@jest/globals';
+import { errors } from 'jose';
+import { AuthError } from '../../lib/errors.ts';
 import { VariantRefused } from '../../lib/session/token-exchange.ts';
 import type { RefreshVariant } from '../../lib/session/source.ts';
 import { createMemoryApp, createMemoryBrowser, toCookie, tokenLifetimeMs, visit } from '../support/memory-sessions.ts';
 import type { MemoryApp, MemoryContent } from '../support/memory-sessions.ts';
+import { createShared } from '../support/shared-memory.ts';
 import { useFakeTimeouts } from '../support/fake-timeouts.ts';
 
 const cleared = [{ name: 'memory', value: undefined }];
@@ -182,5 +185,89 @@ describe('switchSession', () => {
       await failed;
       expect((await visit(app, header)).session?.user.id).toBe('ada');
     });
+  });
+});
+
+describe('renewChanged', () => {
+  it.each([
+    ['once where it contains the change', 'refresh-2', ['refresh-1']],
+    ['once more where a refresh that ran already did not', 'refresh-3', ['refresh-1', 'refresh-2']],
+  ])('refreshes the session %s', async (_how, changed, calls) => {
+    const app = createMemoryApp();
+    const isChanged = ({ accessToken }: { readonly accessToken: string }) => accessToken === `access for ${changed}`;
+    const renewal = await app.resolver.renewChanged(app.provider.issue('ada'), isChanged, {});
+    expect(renewal).toMatchObject({ kind: 'renewed', session: { accessToken: `access for ${changed}` } });
+    expect(app.provider.calls).toEqual(calls);
+  });
+
+  it('says that the provider has ended the session', async () => {
+    const app = createMemoryApp();
+    const content = app.provider.issue('ada');
+    app.provider.revoke(content.sessionId);
+    expect(await app.resolver.renewChanged(content, () => false, {})).toMatchObject({ kind: 'ended' });
+    expect(app.provider.calls).toHaveLength(1);
+  });
+});
+
+describe('renewStored', () => {
+  it('refreshes a session, also one that has expired', async () => {
+    const app = createMemoryApp();
+    const content = app.provider.issue('ada');
+    app.clock.advance(tokenLifetimeMs);
+    expect(await app.resolver.renewStored(content, {})).toMatchObject({ session: { user: { id: 'ada' } } });
+    expect(app.provider.calls).toEqual(['refresh-1']);
+  });
+
+  it('is nothing where the provider, or this application, has ended the session', async () => {
+    const app = createMemoryApp();
+    const [revoked, ended] = [app.provider.issue('ada'), app.provider.issue('grace')];
+    app.provider.revoke(revoked.sessionId);
+    expect(await app.resolver.renewStored(revoked, {})).toBeUndefined();
+    app.clock.advance(1);
+    await app.resolver.endSession({ userId: 'grace' });
+    expect(await app.resolver.renewStored(ended, {})).toBeUndefined();
+    expect(app.provider.calls).toEqual(['refresh-1']);
+  });
+
+  it('is nothing for an invalid token, which reaches neither the provider nor the coordinator', async () => {
+    const shared = createShared();
+    const app = createMemoryApp({
+      shared,
+      source: { verify: () => Promise.resolve({ kind: 'invalid', reason: 'audience' }) },
+    });
+    expect(await app.resolver.renewStored(app.provider.issue('ada'), {})).toBeUndefined();
+    expect([app.provider.calls, shared.lookUps]).toEqual([[], 0]);
+  });
+
+  it('is nothing for a token that names a key which does not exist', async () => {
+    const cause = new errors.JWKSNoMatchingKey();
+    const failure = new AuthError('provider_unavailable', { cause });
+    const app = createMemoryApp({ source: { verify: () => Promise.reject(failure) } });
+    expect(await app.resolver.renewStored(app.provider.issue('ada'), {})).toBeUndefined();
+  });
+
+  it('throws where the keys are unavailable', async () => {
+    const failure = new AuthError('provider_unavailable');
+    const app = createMemoryApp({ source: { verify: () => Promise.reject(failure) } });
+    await expect(app.resolver.renewStored(app.provider.issue('ada'), {})).rejects.toBe(failure);
+  });
+});
+
+describe('with a provider that never answers', () => {
+  useFakeTimeouts();
+
+  it.each(['renewChanged', 'renewStored'] as const)('%s fails at the deadline of the request', async (how) => {
+    const app = createMemoryApp({
+      timeoutMs: 5_000,
+      pause: (what) => (what === 'refresh' ? new Promise(() => undefined) : Promise.resolve()),
+    });
+    const content = app.provider.issue('ada');
+    const renewing =
+      how === 'renewStored'
+        ? app.resolver.renewStored(content, {})
+        : app.resolver.renewChanged(content, () => true, {});
+    const failed = expect(renewing).rejects.toMatchObject({ code: 'provider_unavailable', retryAfter: 5 });
+    await jest.advanceTimersByTimeAsync(5_000);
+    await failed;
   });
 });
