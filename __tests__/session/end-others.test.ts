@@ -158,6 +158,52 @@ describe('the session that continues when the others end', () => {
   });
 });
 
+describe('what a process learned from the coordinator', () => {
+  it.each([
+    [{ userId: 'ada' }, false],
+    [{ userId: 'ada' }, true],
+    [{ sessionId: 'session-ada-0' }, false],
+    [{ sessionId: 'session-ada-0' }, true],
+  ])(
+    'of endSession by %j, and of a sign-in that it spares (%j), applies for as long as a cookie',
+    async (target, isSpared) => {
+      const { one, two, clock, shared } = createProcesses();
+      const content = one.provider.issue('ada');
+      await one.resolver.endSession(target);
+      if (isSpared) await one.resolver.beginSession(content, content.beganAt);
+      const header = createMemoryBrowser(content).header();
+      expect((await visit(two, header)).session?.user.id).toBe(isSpared ? 'ada' : undefined);
+      clock.advance(9 * 24 * 60 * 60_000);
+      shared.isDown = true;
+      const later = visit(two, header).then(({ session }) => session?.user.id);
+      if (isSpared) expect(await later).toBe('ada');
+      else await expect(later).rejects.toMatchObject(unavailable);
+    },
+  );
+});
+
+it.each<[string, (app: MemoryApp, kept: Awaited<ReturnType<typeof signIn>>['kept']) => Promise<unknown>]>([
+  ['endSession', ({ resolver }, { sessionId }) => resolver.endSession({ sessionId })],
+  ['a sign-out', ({ resolver }, kept) => resolver.revokeSession(kept)],
+])('a watched session ends at once by %s in this process', async (_, call) => {
+  const { one, kept, browser } = await startSignedIn();
+  const { session } = await visit(one, browser.header());
+  const ends: string[] = [];
+  await one.resolver.watchSession(session!, browser.header(), (end) => ends.push(end));
+  await call(one, kept);
+  expect(ends).toHaveLength(1);
+});
+
+it('a session that has ended stays so by a call that keeps it, and a token that is due stays due', async () => {
+  const { one, two, kept, browser } = await startSignedIn();
+  await one.resolver.renewSession({ userId: 'ada' });
+  await one.resolver.renewOthers('ada', kept, kept);
+  expect([await sees(two, browser), one.provider.calls]).toEqual(['ada', [kept.refreshToken]]);
+  await one.resolver.endSession({ userId: 'ada' });
+  await one.resolver.endOthers(kept);
+  expect([await sees(one, browser), await sees(two, browser)]).toEqual([undefined, undefined]);
+});
+
 describe('a call that keeps the tokens of one session', () => {
   it('renews the others’ in every process', async () => {
     const { one, two, kept, browser } = await startSignedIn();
