@@ -190,6 +190,7 @@ it.each<[string, (app: MemoryApp, kept: Awaited<ReturnType<typeof signIn>>['kept
   const { session } = await visit(one, browser.header());
   const ends: string[] = [];
   await one.resolver.watchSession(session!, browser.header(), (end) => ends.push(end));
+  await nextTurns();
   await call(one, kept);
   expect(ends).toHaveLength(1);
 });
