@@ -28,9 +28,9 @@ export type LineTurns = ReturnType<typeof createLineTurns>;
 interface Failure {
   readonly attempt: string;
   readonly code: string;
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** Seconds. */
-  readonly retryAfter?: number;
+  readonly retryAfter?: number | undefined;
 }
 
 interface StoredLine extends Omit<TokenLine, 'answers'> {
@@ -42,7 +42,7 @@ interface StandingLine extends KnownLine {
   readonly failure?: Failure | undefined;
 }
 
-type Wait = (ms: number, value: undefined, options?: { readonly signal: AbortSignal }) => Promise<unknown>;
+type Wait = (ms: number, value: undefined, options?: { readonly signal?: AbortSignal }) => Promise<unknown>;
 
 /** How long a line is kept at least: long enough for every waiting process to ask once more about a failure. */
 const failureMs = 1_000;
@@ -239,7 +239,7 @@ function isTexts(value: unknown): value is Readonly<Record<string, string>> {
 function toFailure(attempt: string, error: unknown): Failure {
   if (!(error instanceof AuthError)) return { attempt, code: 'provider_unavailable' };
   const { code, reason, retryAfter } = error;
-  return { attempt, code, ...(reason !== undefined && { reason }), ...(retryAfter !== undefined && { retryAfter }) };
+  return { attempt, code, reason, retryAfter };
 }
 
 function fromFailure({ code, reason, retryAfter }: Failure): AuthError {
