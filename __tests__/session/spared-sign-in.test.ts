@@ -5,8 +5,16 @@ import {
   createMemorySource,
   visit,
 } from '../support/memory-sessions.ts';
-import type { MemoryApp, MemoryAppSetup, MemoryBrowser, MemoryContent } from '../support/memory-sessions.ts';
+import type {
+  MemoryApp,
+  MemoryAppSetup,
+  MemoryBrowser,
+  MemoryContent,
+  MemoryProvider,
+  Pause,
+} from '../support/memory-sessions.ts';
 import { createClock } from '../support/clock.ts';
+import type { Clock } from '../support/clock.ts';
 import { createShared } from '../support/shared-memory.ts';
 import type { SessionTarget } from '../../lib/session/records.ts';
 
@@ -15,10 +23,18 @@ import type { SessionTarget } from '../../lib/session/records.ts';
 const second = 1_700_000_000_000;
 const at700 = () => createClock(second + 700);
 
-/** As the provider issues it, with times in whole seconds. */
-function issue({ provider, clock }: MemoryApp, continued: Partial<MemoryContent> = {}): MemoryContent {
-  const now = Math.floor(clock.now() / 1000) * 1000;
-  return { ...provider.issue('ada'), beganAt: now, issuedAt: now, ...continued };
+/** A provider whose times are whole seconds. */
+function createProvider(clock: Clock, pause?: Pause): MemoryProvider {
+  return createMemoryProvider({ ...clock, now: () => Math.floor(clock.now() / 1000) * 1000 }, pause);
+}
+
+function createApp(): MemoryApp {
+  const clock = at700();
+  return createMemoryApp({ clock, provider: createProvider(clock) });
+}
+
+function issue({ provider }: MemoryApp, continued: Partial<MemoryContent> = {}): MemoryContent {
+  return { ...provider.issue('ada'), ...continued };
 }
 
 /** Of a cookie that names the provider's start, as Supabase's. */
@@ -40,7 +56,7 @@ async function callsOf(app: MemoryApp, browser: MemoryBrowser): Promise<string[]
 /** Two processes with one provider. */
 function createTwo(setup: MemoryAppSetup = {}) {
   const clock = at700();
-  const provider = createMemoryProvider(clock);
+  const provider = createProvider(clock);
   const shared = createShared();
   const create = () => createMemoryApp({ clock, provider, shared, ...setup });
   return { shared, one: create(), two: create() };
@@ -79,7 +95,7 @@ describe('a sign-in that is spared uses its own token, also while the provider i
       },
     ],
   ])('%s', async (_, complete) => {
-    const app = createMemoryApp({ clock: at700() });
+    const app = createApp();
     const browser = createMemoryBrowser(await complete(app));
     app.provider.fault = 'outage';
     expect(await callsOf(app, browser)).toEqual([]);
@@ -114,7 +130,7 @@ describe('an earlier token of its session is renewed before use', () => {
   }
 
   it('if the earlier sign-in was not spared', async () => {
-    const app = createMemoryApp({ clock: at700() });
+    const app = createApp();
     const former = await signIn(app, { sessionId });
     expect(await callsOf(app, former)).toEqual([]);
     const next = await continueAfter(app, former);
@@ -123,7 +139,7 @@ describe('an earlier token of its session is renewed before use', () => {
   });
 
   it('if the earlier sign-in was spared, too', async () => {
-    const app = createMemoryApp({ clock: at700() });
+    const app = createApp();
     await app.resolver.endSession({ userId: 'ada' });
     const former = await signIn(app, { sessionId });
     expect(await callsOf(app, former)).toEqual([]);
@@ -132,12 +148,44 @@ describe('an earlier token of its session is renewed before use', () => {
   });
 
   it('if a refresh after renewSession issued it', async () => {
-    const app = createMemoryApp({ clock: at700() });
+    const app = createApp();
     const former = await signIn(app, { sessionId });
     await app.resolver.renewSession({ userId: 'ada' });
     expect(await callsOf(app, former)).toEqual(['refresh-1']);
     await continueAfter(app, former);
     expect(await callsOf(app, former)).toEqual(['refresh-2']);
+  });
+
+  it('once, also in the same second', async () => {
+    const app = createApp();
+    const former = await signIn(app, { sessionId });
+    await app.resolver.endSession({ userId: 'ada' });
+    await signIn(app, { sessionId });
+    expect([await callsOf(app, former), await callsOf(app, former)]).toEqual([['refresh-1'], []]);
+  });
+
+  it('again if its renewal began before the sign-in', async () => {
+    const clock = at700();
+    const answer = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    let isSlow = false;
+    const provider = createProvider(clock, async (what) => {
+      if (what !== 'answer' || !isSlow) return;
+      isSlow = false;
+      asked.resolve();
+      await answer.promise;
+    });
+    const app = createMemoryApp({ clock, provider });
+    const former = await signIn(app, { sessionId });
+    await app.resolver.renewSession({ userId: 'ada' });
+    isSlow = true;
+    const slow = callsOf(app, former);
+    await asked.promise;
+    await app.resolver.endSession({ userId: 'ada' });
+    await signIn(app, { sessionId });
+    answer.resolve();
+    expect(await slow).toEqual(['refresh-1', 'refresh-2']);
+    expect(await callsOf(app, former)).toEqual([]);
   });
 
   it('in another process', async () => {
@@ -153,7 +201,7 @@ describe('an earlier token of its session is renewed before use', () => {
 
 describe('renewSession concerns it', () => {
   it.each(targets)('by %j after the sign-in, once', async (target) => {
-    const app = createMemoryApp({ clock: at700() });
+    const app = createApp();
     await app.resolver.endSession({ userId: 'ada' });
     const browser = await signIn(app, { sessionId });
     await app.resolver.renewSession(target);
@@ -162,7 +210,7 @@ describe('renewSession concerns it', () => {
   });
 
   it.each(targets)('by %j just before the sign-in is complete, as in onSignIn', async (target) => {
-    const app = createMemoryApp({ clock: at700() });
+    const app = createApp();
     await app.resolver.endSession({ userId: 'ada' });
     const content = issue(app, { sessionId });
     await app.resolver.renewSession(target);
@@ -174,7 +222,7 @@ describe('renewSession concerns it', () => {
   });
 
   it.each(targets)('by %j although the provider’s clock is half a minute ahead', async (target) => {
-    const app = createMemoryApp({ clock: at700() });
+    const app = createApp();
     await app.resolver.endSession({ sessionId });
     const browser = await signIn(app, { sessionId, beganAt: second + 30_000, issuedAt: second + 30_000 });
     app.clock.advance(1_000);
@@ -185,9 +233,11 @@ describe('renewSession concerns it', () => {
 
 it('its access token works as a bearer token, also where an earlier sign-in of the same second was spared', async () => {
   const clock = at700();
-  const memory = createMemorySource(createMemoryProvider(clock), clock);
+  const provider = createProvider(clock);
+  const memory = createMemorySource(provider, clock);
   const { resolver, ...rest } = createMemoryApp({
     clock,
+    provider,
     source: {
       async verifyBearer({ claims }, origin) {
         const content = { ...issued, issuedAt: Number(claims['iat']) * 1000 };

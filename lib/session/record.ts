@@ -13,11 +13,14 @@ import { createHash } from 'node:crypto';
  * - `reopened:` with a start: calls of `endSession` for this session until then do not concern the sign-in that began then.
  * - `signedOut`: sign-ins that began until then are over; `forever` where no sign-in continues the session.
  * - `replaced`: the same, because a newer session has its place in the browser.
- * - `stale`: access tokens that were issued until then are renewed before use, by `renewSession` or a sign-in that is spared.
+ * - `stale`: access tokens that were issued until then are renewed before use, by `renewSession`.
  * - `withdrawn`, of a user at an OAuth client: access tokens that were issued to it until then are over, because the user took back its
  *   grant. So are those that were issued until a minute later, as the provider's clock may be ahead, unless `allowed` is later.
  * - `allowed`: when the user allowed that client again.
- * - `fresh:` with a token: what is `stale` until then does not concern this token.
+ * - `fresh:` with a token: calls of `renewSession` until then do not concern this token.
+ * - `continued`: access tokens that were issued until then are of sign-ins before one that was spared, and are renewed before use: the
+ *   provider may give it their start. Both times are the provider's own.
+ * - `own:` with a token: `continued` until then does not concern this token, which is that sign-in's or was issued to it later.
  * - `spent:` with a token: when it was exchanged for tokens of another organization.
  */
 export type SessionRecord = Readonly<Record<string, number>>;
@@ -65,12 +68,15 @@ const maxNames = 8;
 
 export function standingOf(record: SessionRecord, { beganAt, issuedAt, token }: Presented): Standing {
   const { signedOut = never, replaced = never, ended = never, closed = never } = record;
+  const { stale = never, continued = never } = record;
   if (beganAt <= signedOut) return 'signed_out';
   if (beganAt <= replaced) return 'replaced';
   if (beganAt <= ended && (record[sparedName(beganAt)] ?? never) < ended) return 'ended';
   if (isClosed(closed, beganAt) && (record[reopenedName(beganAt)] ?? never) < closed) return 'ended';
   if (isWithdrawn(record, issuedAt)) return 'ended';
-  if (isStale(record, { token, issuedAt })) return 'stale';
+  if (isOutdated(stale, { token, issuedAt }) && (record[freshName({ token, issuedAt })] ?? never) < stale)
+    return 'stale';
+  if (isFormer(continued, issuedAt) && (record[ownName({ token, issuedAt })] ?? never) < continued) return 'stale';
   if (token !== undefined && record[spentName(token)] !== undefined) return 'spent';
   return 'live';
 }
@@ -97,10 +103,9 @@ export function isOutdated(stale: number, { token, issuedAt }: Pick<Presented, '
   return stale !== never && issuedAt <= (token === undefined ? stale : stale + skewMs);
 }
 
-/** Whether the token is renewed before use. */
-function isStale(record: SessionRecord, presented: Pick<Presented, 'token' | 'issuedAt'>): boolean {
-  const { stale = never } = record;
-  return isOutdated(stale, presented) && (record[freshName(presented)] ?? never) < stale;
+/** Whether a token may be of a sign-in before the last one that was spared, by its time alone. In milliseconds since the epoch. */
+export function isFormer(continued: number, issuedAt: number): boolean {
+  return continued !== never && issuedAt <= continued;
 }
 
 /** Whether a call of `endSession` for the session concerns a sign-in that began then. In milliseconds since the epoch. */
@@ -127,19 +132,17 @@ export function spentName(token: string): string {
   return `spent:${token}`;
 }
 
-/**
- * Of a sign-in that is spared: the provider may give it the start of an earlier one of its session, whose tokens must not pass again.
- *
- * @param own the sign-in's token
- * @param now in milliseconds since the epoch
- */
-export function renewingFormer(record: SessionRecord, own: Presented, now: number): SessionRecord {
-  const earlier = Object.entries(record).filter(([name]) => name === 'stale' || name.startsWith('fresh:'));
-  // Later than what any earlier token is fresh for, which a process may learn before it is stale.
-  const until = Math.max(own.issuedAt - 1, ...earlier.map(([, time]) => time + 1));
-  // Its own token, also as a bearer token, stays due if it already was, and where the provider's clock hides a later `renewSession`.
-  const fresh = [own, { ...own, token: undefined }].filter((each) => !isStale(record, each) && until < now);
-  return { stale: until, ...Object.fromEntries(fresh.map((each) => [freshName(each), until])) };
+/** The name of a token that the last spared sign-in was given; of a bearer token only the time is known. */
+export function ownName({ token, issuedAt }: Pick<Presented, 'token' | 'issuedAt'>): string {
+  return `own:${token ?? issuedAt}`;
+}
+
+/** What makes the tokens of earlier sign-ins of the session former ones. @param own the token of the sign-in that is spared */
+export function continuing({ continued = never }: SessionRecord, own: Presented): SessionRecord {
+  if (own.issuedAt === 0) return {};
+  // Later than what the token of an earlier one, in the same second, was told.
+  const until = Math.max(own.issuedAt, continued + 1);
+  return { continued: until, [ownName(own)]: until, [ownName({ ...own, token: undefined })]: until };
 }
 
 /** @returns the very same `one` where `other` adds nothing */

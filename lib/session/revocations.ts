@@ -1,12 +1,14 @@
 import type { ChangeCount } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
 import {
+  continuing,
   forever,
   freshName,
   isClosed,
+  isFormer,
   isOutdated,
   isRevocation,
-  renewingFormer,
+  ownName,
   reopenedName,
   sparedName,
   spentName,
@@ -32,6 +34,8 @@ export interface RefreshStart {
   readonly at: number;
   /** The latest `renewSession` that this process knew at the time; -1 for none. */
   readonly staleUntil: number;
+  /** The latest spared sign-in that it knew; -1 for none. */
+  readonly continuedUntil: number;
 }
 
 /** Long enough for every request that was already sent at the sign-out. */
@@ -162,7 +166,7 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
       // A sealed cookie names this start, and a token the provider's.
       const change = { ...sparing(record, beganAt ?? start), ...sparing(record, start) };
       if (session !== undefined && Object.keys(change).length > 0) {
-        await records.tell(session, { ...change, ...renewingFormer(record, keys, now()) }, cookieMs);
+        await records.tell(session, { ...change, ...continuing(record, keys) }, cookieMs);
       }
       return start;
     },
@@ -211,24 +215,29 @@ function createRenewing({ records, keysOf, now }: Pick<Parts, 'records' | 'keysO
       return records.callNext({ subject, name: 'stale', at: now(), ttlMs: tokenMs });
     },
     /** The state at the start of a refresh. */
-    refreshStart: ({ subjects }: Pick<SessionKeys, 'subjects'>): RefreshStart => ({
-      at: now(),
-      staleUntil: records.known(subjects)['stale'] ?? -1,
-    }),
+    refreshStart({ subjects }: Pick<SessionKeys, 'subjects'>): RefreshStart {
+      const { stale = -1, continued = -1 } = records.known(subjects);
+      return { at: now(), staleUntil: stale, continuedUntil: continued };
+    },
     /**
      * Records that a refresh issued a token. Whole seconds and different clocks may hide that it was
-     * issued after a `renewSession`.
+     * issued after a `renewSession`, or after a sign-in.
      *
      * @param start of the refresh
      */
     async acceptRenewed(keys: SessionKeys, start: RefreshStart, ttlMs: number): Promise<void> {
       // A call that this process does not know yet requires another refresh.
-      const { stale = -1 } = records.known(keys.subjects);
+      const { stale = -1, continued = -1 } = records.known(keys.subjects);
       // A refresh that knew of the call started after it, even where the other process' clock is ahead.
       const isAfter = start.at >= stale || start.staleUntil >= stale;
+      const change: SessionRecord = {
+        ...(isOutdated(stale, keys) && isAfter && { [freshName(keys)]: stale }),
+        // The provider's clock says nothing of when our refresh started.
+        ...(isFormer(continued, keys.issuedAt) && start.continuedUntil >= continued && { [ownName(keys)]: continued }),
+      };
       const { session, token } = keys;
-      if (session === undefined || token === undefined || !isOutdated(stale, keys) || !isAfter) return;
-      await records.tell(session, { [freshName(keys)]: stale }, ttlMs);
+      if (session === undefined || token === undefined || Object.keys(change).length === 0) return;
+      await records.tell(session, change, ttlMs);
     },
     /**
      * Records that tokens were exchanged for those of another organization. Never rejects.
