@@ -166,13 +166,13 @@ describe('an earlier token of its session is renewed before use', () => {
 
   it('again if its renewal began before the sign-in', async () => {
     const clock = at700();
-    const answer = Promise.withResolvers<void>();
-    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<undefined>();
+    const asked = Promise.withResolvers<undefined>();
     let isSlow = false;
     const provider = createProvider(clock, async (what) => {
       if (what !== 'answer' || !isSlow) return;
       isSlow = false;
-      asked.resolve();
+      asked.resolve(undefined);
       await answer.promise;
     });
     const app = createMemoryApp({ clock, provider });
@@ -183,7 +183,7 @@ describe('an earlier token of its session is renewed before use', () => {
     await asked.promise;
     await app.resolver.endSession({ userId: 'ada' });
     await signIn(app, { sessionId });
-    answer.resolve();
+    answer.resolve(undefined);
     expect(await slow).toEqual(['refresh-1', 'refresh-2']);
     expect(await callsOf(app, former)).toEqual([]);
   });

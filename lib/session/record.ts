@@ -68,15 +68,12 @@ const maxNames = 8;
 
 export function standingOf(record: SessionRecord, { beganAt, issuedAt, token }: Presented): Standing {
   const { signedOut = never, replaced = never, ended = never, closed = never } = record;
-  const { stale = never, continued = never } = record;
   if (beganAt <= signedOut) return 'signed_out';
   if (beganAt <= replaced) return 'replaced';
   if (beganAt <= ended && (record[sparedName(beganAt)] ?? never) < ended) return 'ended';
   if (isClosed(closed, beganAt) && (record[reopenedName(beganAt)] ?? never) < closed) return 'ended';
   if (isWithdrawn(record, issuedAt)) return 'ended';
-  if (isOutdated(stale, { token, issuedAt }) && (record[freshName({ token, issuedAt })] ?? never) < stale)
-    return 'stale';
-  if (isFormer(continued, issuedAt) && (record[ownName({ token, issuedAt })] ?? never) < continued) return 'stale';
+  if (isDue(record, { token, issuedAt })) return 'stale';
   if (token !== undefined && record[spentName(token)] !== undefined) return 'spent';
   return 'live';
 }
@@ -104,8 +101,17 @@ export function isOutdated(stale: number, { token, issuedAt }: Pick<Presented, '
 }
 
 /** Whether a token may be of a sign-in before the last one that was spared, by its time alone. In milliseconds since the epoch. */
-export function isFormer(continued: number, issuedAt: number): boolean {
+function isFormer(continued: number, issuedAt: number): boolean {
   return continued !== never && issuedAt <= continued;
+}
+
+/** Whether the token is renewed before use. */
+function isDue(record: SessionRecord, presented: Pick<Presented, 'token' | 'issuedAt'>): boolean {
+  const { stale = never, continued = never } = record;
+  return (
+    (isOutdated(stale, presented) && (record[freshName(presented)] ?? never) < stale) ||
+    (isFormer(continued, presented.issuedAt) && (record[ownName(presented)] ?? never) < continued)
+  );
 }
 
 /** Whether a call of `endSession` for the session concerns a sign-in that began then. In milliseconds since the epoch. */
@@ -143,6 +149,32 @@ export function continuing({ continued = never }: SessionRecord, own: Presented)
   // Later than what the token of an earlier one, in the same second, was told.
   const until = Math.max(own.issuedAt, continued + 1);
   return { continued: until, [ownName(own)]: until, [ownName({ ...own, token: undefined })]: until };
+}
+
+/** The start of a refresh. */
+export interface RefreshStart {
+  /** In milliseconds since the epoch. */
+  readonly at: number;
+  /** What this process knew then. */
+  readonly known: SessionRecord;
+}
+
+/**
+ * What spares a token that a refresh issued from another one. Whole seconds and different clocks may hide that it was issued after a
+ * `renewSession`, or after a sign-in.
+ *
+ * @param start of the refresh
+ */
+export function renewed(record: SessionRecord, presented: Presented, { at, known }: RefreshStart): SessionRecord {
+  const { stale = never, continued = never } = record;
+  // A refresh that knew of the call started after it, even where the other process' clock is ahead.
+  const isAfterCall = at >= stale || (known['stale'] ?? never) >= stale;
+  // The provider's clock says nothing of when our refresh started.
+  const isAfterSignIn = (known['continued'] ?? never) >= continued;
+  return {
+    ...(isOutdated(stale, presented) && isAfterCall && { [freshName(presented)]: stale }),
+    ...(isFormer(continued, presented.issuedAt) && isAfterSignIn && { [ownName(presented)]: continued }),
+  };
 }
 
 /** @returns the very same `one` where `other` adds nothing */

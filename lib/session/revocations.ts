@@ -5,16 +5,14 @@ import {
   forever,
   freshName,
   isClosed,
-  isFormer,
-  isOutdated,
   isRevocation,
-  ownName,
+  renewed,
   reopenedName,
   sparedName,
   spentName,
   standingOf,
 } from './record.ts';
-import type { Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
+import type { RefreshStart, Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
 import { cookieMs, createKeysOf, createRecords, endOf, tokenMs } from './records.ts';
 import { createClientGrants } from './client-grants.ts';
 import type { FoundRecord, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
@@ -27,15 +25,6 @@ export interface RevocationCheck extends Pick<FoundRecord, 'isConfirmed'> {
   readonly standing: Standing;
   /** When the check began, in milliseconds since the epoch. */
   readonly checkedAt: number;
-}
-
-/** In milliseconds since the epoch. */
-export interface RefreshStart {
-  readonly at: number;
-  /** The latest `renewSession` that this process knew at the time; -1 for none. */
-  readonly staleUntil: number;
-  /** The latest spared sign-in that it knew; -1 for none. */
-  readonly continuedUntil: number;
 }
 
 /** Long enough for every request that was already sent at the sign-out. */
@@ -215,27 +204,15 @@ function createRenewing({ records, keysOf, now }: Pick<Parts, 'records' | 'keysO
       return records.callNext({ subject, name: 'stale', at: now(), ttlMs: tokenMs });
     },
     /** The state at the start of a refresh. */
-    refreshStart({ subjects }: Pick<SessionKeys, 'subjects'>): RefreshStart {
-      const { stale = -1, continued = -1 } = records.known(subjects);
-      return { at: now(), staleUntil: stale, continuedUntil: continued };
-    },
-    /**
-     * Records that a refresh issued a token. Whole seconds and different clocks may hide that it was
-     * issued after a `renewSession`, or after a sign-in.
-     *
-     * @param start of the refresh
-     */
+    refreshStart: ({ subjects }: Pick<SessionKeys, 'subjects'>): RefreshStart => ({
+      at: now(),
+      known: records.known(subjects),
+    }),
+    /** Records that a refresh issued a token. @param start of the refresh */
     async acceptRenewed(keys: SessionKeys, start: RefreshStart, ttlMs: number): Promise<void> {
-      // A call that this process does not know yet requires another refresh.
-      const { stale = -1, continued = -1 } = records.known(keys.subjects);
-      // A refresh that knew of the call started after it, even where the other process' clock is ahead.
-      const isAfter = start.at >= stale || start.staleUntil >= stale;
-      const change: SessionRecord = {
-        ...(isOutdated(stale, keys) && isAfter && { [freshName(keys)]: stale }),
-        // The provider's clock says nothing of when our refresh started.
-        ...(isFormer(continued, keys.issuedAt) && start.continuedUntil >= continued && { [ownName(keys)]: continued }),
-      };
       const { session, token } = keys;
+      // A call that this process does not know yet requires another refresh.
+      const change = renewed(records.known(keys.subjects), keys, start);
       if (session === undefined || token === undefined || Object.keys(change).length === 0) return;
       await records.tell(session, change, ttlMs);
     },
