@@ -112,8 +112,7 @@ async function end<Content>(
 ): Promise<EndedSession<Content>> {
   cache.delete(candidate.cookie);
   // A seal is proof by itself and needs no signing keys.
-  const verifying = source.isSealed ? undefined : source.verify(candidate.content, allowance, candidate.token);
-  const verdict = await verifying?.catch(() => undefined);
+  const verdict = source.isSealed ? undefined : await tryVerify(source, candidate, allowance);
   // An unsealed cookie can name another user's session: only a token that the provider signed causes a revocation.
   const isAuthentic = source.isSealed || verdict?.kind === 'live' || verdict?.kind === 'expired';
   const { sessionId, tokenLifetimeMs } = candidate;
@@ -142,4 +141,17 @@ async function candidatesIn<Content>(
 ): Promise<readonly Candidate<Content>[]> {
   const read = await source.read(cookies);
   return read.kind === 'stored' ? read.candidates : [];
+}
+
+/** @returns `undefined` where verification failed to run */
+async function tryVerify<Content>(
+  source: SessionSource<Content>,
+  { content, token }: Candidate<Content>,
+  allowance: Allowance,
+): Promise<Verdict | undefined> {
+  try {
+    return await source.verify(content, allowance, token);
+  } catch {
+    return undefined;
+  }
 }
