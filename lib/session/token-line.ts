@@ -196,7 +196,9 @@ export function mergeLines(one: TokenLine, other: TokenLine, now: number): Token
   const isSame =
     merged.spent.length === own.size &&
     merged.spent.every((each) => isSameEntry(own.get(each.token), each)) &&
-    merged.refused.every(({ token }) => one.refused.some((each) => each.token === token)) &&
+    merged.refused.every(({ token, until }) =>
+      one.refused.some((each) => each.token === token && each.until === until),
+    ) &&
     Object.keys(merged.answers).every((newest) => answerOf(one, newest) !== undefined);
   return isSame ? one : merged;
 }
