@@ -164,7 +164,7 @@ interface Message extends Pick<SignInMessage, 'adapter'> {
 type Ended<Kind extends string, Refusal extends string> =
   { readonly kind: Kind } | { readonly kind: Refusal; readonly reason: string };
 
-/** Publishes how long a call took and how it ended. */
+/** Publishes how long a call took and how it ended; without a subscriber it only calls. */
 type Measure<Possible> = <Result extends Possible>(
   adapter: AdapterName,
   call: () => Promise<Result>,
@@ -181,6 +181,7 @@ export const measureVerify: Measure<Ended<'live' | 'expired' | 'unverifiable', '
 
 function measureOn(to: Channel): Measure<{ readonly kind: Message['outcome']; readonly reason?: string }> {
   return async (adapter, call) => {
+    if (!to.hasSubscribers) return call();
     // Monotonic: a change of the system clock does not affect the duration.
     const startedAt = performance.now();
     try {
@@ -196,6 +197,7 @@ function measureOn(to: Channel): Measure<{ readonly kind: Message['outcome']; re
 
 /** A sign-in is measured when its event is emitted. */
 function tellSignIn(adapter: AdapterName, body: EventBody, startedAt: number): void {
+  if (!signInChannel.hasSubscribers) return;
   if (body.type === 'signed_in') tell(signInChannel, { adapter, outcome: 'signed_in' }, startedAt);
   if (body.type !== 'sign_in_failed') return;
   const { code, reason } = body;
