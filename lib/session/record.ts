@@ -73,7 +73,7 @@ export function standingOf(record: SessionRecord, { beganAt, issuedAt, token }: 
   if (beganAt <= ended && (record[sparedName(beganAt)] ?? never) < ended) return 'ended';
   if (isClosed(closed, beganAt) && (record[reopenedName(beganAt)] ?? never) < closed) return 'ended';
   if (isWithdrawn(record, issuedAt)) return 'ended';
-  if (isDue(record, { token, issuedAt })) return 'stale';
+  if (isStale(record, { token, issuedAt })) return 'stale';
   if (token !== undefined && record[spentName(token)] !== undefined) return 'spent';
   return 'live';
 }
@@ -106,7 +106,7 @@ function isFormer(continued: number, issuedAt: number): boolean {
 }
 
 /** Whether the token is renewed before use. */
-function isDue(record: SessionRecord, presented: Pick<Presented, 'token' | 'issuedAt'>): boolean {
+function isStale(record: SessionRecord, presented: Pick<Presented, 'token' | 'issuedAt'>): boolean {
   const { stale = never, continued = never } = record;
   return (
     (isOutdated(stale, presented) && (record[freshName(presented)] ?? never) < stale) ||
@@ -180,6 +180,7 @@ export function renewed(record: SessionRecord, presented: Presented, { at, known
 /** @returns the very same `one` where `other` adds nothing */
 export function mergeRecords(one: SessionRecord, other: SessionRecord): SessionRecord {
   const later = Object.entries(other).filter(([name, time]) => time > (one[name] ?? -Infinity));
+  if (later.length === 0) return one;
   const merged = limitNames({ ...one, ...Object.fromEntries(later) });
   return later.some(([name]) => merged[name] !== undefined) ? merged : one;
 }
@@ -188,6 +189,7 @@ function limitNames(record: SessionRecord): SessionRecord {
   const kinds = Map.groupBy(Object.entries(record), ([name]) => name.slice(0, name.indexOf(':') + 1));
   kinds.delete('');
   const dropped = [...kinds.values()].flatMap((names) => names.toSorted(latestFirst).slice(maxNames));
+  if (dropped.length === 0) return record;
   const names = new Set(dropped.map(([name]) => name));
   return Object.fromEntries(Object.entries(record).filter(([name]) => !names.has(name)));
 }
