@@ -12,7 +12,7 @@ import Mocha from 'mocha';
 const root = process.cwd();
 /** What waits longer hangs. Stryker's own limit grows with the number of tests, and costs a new process. */
 const timeoutMs = 20_000;
-/** A mutation that its tests did not detect until then has survived: the rest of them reach it by chance. */
+/** What no test detected until then counts as survived. */
 const budgetMs = 30_000;
 
 const mocker = new ModuleMocker(globalThis);

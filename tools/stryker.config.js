@@ -19,7 +19,7 @@ export default {
   plugins: ['@stryker-mutator/mocha-runner', import.meta.filename],
   testRunner: 'mocha',
   mochaOptions: {
-    require: [import.meta.dirname + '/jest-for-mocha.js'],
+    require: [`${import.meta.dirname}/jest-for-mocha.js`],
     spec: suites.split(',').map((suite) => `__tests__/${suite}/**/*.test.ts`),
     ignore: [
       // Mutations exist in this process only.
