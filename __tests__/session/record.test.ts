@@ -99,6 +99,13 @@ describe('a sign-in that is spared', () => {
     );
   });
 
+  it.each(['ended', 'closed'])('makes every token stale that was issued until the call that spares it: %s', (name) => {
+    const after = begin({ [name]: 9 });
+    expect(isStale(after, { issuedAt: 9, token: 'a' })).toBe(true);
+    expect(isStale(after, { issuedAt: 10, token: 'a' })).toBe(false);
+    expect(isStale(after)).toBe(false);
+  });
+
   it('leaves its own token as renewSession has it, before and after, however often it begins', async () => {
     const issued = fc.integer({ min: 1, max: 12 });
     const shown = fc.record({ issuedAt: issued, token: fc.constantFrom('own', undefined) });

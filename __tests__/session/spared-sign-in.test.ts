@@ -156,6 +156,20 @@ describe('an earlier token of its session is renewed before use', () => {
     expect(await callsOf(app, former)).toEqual(['refresh-2']);
   });
 
+  it('if it was issued after the sign-in’s own, and before endSession', async () => {
+    const app = createApp();
+    const former = await signIn(app, { sessionId });
+    const next = issue(app, { sessionId });
+    app.clock.advance(2_000);
+    await app.resolver.renewSession({ userId: 'ada' });
+    expect(await callsOf(app, former)).toEqual(['refresh-1']);
+    await app.resolver.endSession({ userId: 'ada' });
+    await app.resolver.beginSession(next, next.beganAt);
+    app.clock.advance(5_000);
+    expect(await callsOf(app, former)).toEqual(['refresh-3']);
+    expect(await callsOf(app, former)).toEqual([]);
+  });
+
   it('once, also in the same second', async () => {
     const app = createApp();
     const former = await signIn(app, { sessionId });

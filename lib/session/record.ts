@@ -18,8 +18,8 @@ import { createHash } from 'node:crypto';
  *   grant. So are those that were issued until a minute later, as the provider's clock may be ahead, unless `allowed` is later.
  * - `allowed`: when the user allowed that client again.
  * - `fresh:` with a token: calls of `renewSession` until then do not concern this token.
- * - `continued`: access tokens that were issued until then are of sign-ins before one that was spared, and are renewed before use: the
- *   provider may give it their start. Both times are the provider's own.
+ * - `continued`: access tokens that were issued until then, the last call of `endSession` that spared a sign-in of the session or that
+ *   sign-in, are of earlier sign-ins, and are renewed before use: the provider may give it their start.
  * - `own:` with a token: `continued` until then does not concern this token, which is that sign-in's or was issued to it later.
  * - `spent:` with a token: when it was exchanged for tokens of another organization.
  */
@@ -144,10 +144,12 @@ export function ownName({ token, issuedAt }: Pick<Presented, 'token' | 'issuedAt
 }
 
 /** What makes the tokens of earlier sign-ins of the session former ones. @param own the token of the sign-in that is spared */
-export function continuing({ continued = never }: SessionRecord, own: Presented): SessionRecord {
+export function continuing(record: SessionRecord, own: Presented): SessionRecord {
   if (own.issuedAt === 0) return {};
-  // Later than what the token of an earlier one, in the same second, was told.
-  const until = Math.max(own.issuedAt, continued + 1);
+  const { ended = never, closed = never, continued = never } = record;
+  // An earlier sign-in may have been issued a token after this one's, until the call. The token of one that was spared in the same
+  // second is outbid.
+  const until = Math.max(own.issuedAt, ended, closed, continued + 1);
   return { continued: until, [ownName(own)]: until, [ownName({ ...own, token: undefined })]: until };
 }
 
