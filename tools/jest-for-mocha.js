@@ -13,7 +13,7 @@ const root = process.cwd();
 /** What waits longer hangs. Stryker's own limit grows with the number of tests, and costs a new process. */
 const timeoutMs = 20_000;
 /** What no test detected until then counts as survived. */
-const budgetMs = 30_000;
+const budgetMs = Number(process.env.MUTATION_BUDGET_MS ?? 30_000);
 
 const mocker = new ModuleMocker(globalThis);
 const timers = new ModernFakeTimers({ global: globalThis, config: { fakeTimers: {}, rootDir: root } });
