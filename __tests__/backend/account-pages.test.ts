@@ -1,71 +1,6 @@
-import { render } from '../../lib/core/html.ts';
-import type { Reply } from '../../lib/http/reply.ts';
 import { everyPageState } from '../support/built-in-pages.ts';
+import { ofAccount, outcome, outlineOf, page, refused, step, withEmblem } from '../support/page-outline.ts';
 
-const plain = (markup: string): string =>
-  markup
-    .replaceAll(/<[^>]+>/g, ' ')
-    .replaceAll(/\s+/g, ' ')
-    .trim();
-
-const attributeOf = (tag: string, name: string): string | undefined =>
-  new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1]?.replaceAll('&amp;', '&');
-
-/** The purpose of an input, as browsers and screen readers see it. */
-function inputOf(tag: string): string {
-  const [name, type, value] = ['name', 'type', 'value'].map((of) => attributeOf(tag, of) ?? '');
-  // It is neither shown nor sent.
-  if (name === '') return '';
-  if (type === 'hidden') return `  ${name}=${value}`;
-  const told = ['autocomplete', 'inputmode', 'aria-describedby']
-    .map((of) => attributeOf(tag, of))
-    .filter((word) => word !== undefined);
-  const flags = ['hidden', 'disabled', 'autofocus', 'aria-invalid'].filter((flag) =>
-    new RegExp(` ${flag}\\b`).test(tag),
-  );
-  return `  ${name}: ${[type, ...told, ...flags].join(' ')}${value === '' ? '' : ` = ${value}`}`;
-}
-
-/** A page in the order in which it is read: title, heading, messages, fields, buttons, and where its forms and links lead. */
-function outlineOf({ status, body }: Reply): string[] {
-  if (body?.kind !== 'page') throw new Error('not a page');
-  const parts =
-    /<(title|h1|label|button|a)\b([^>]*)>((?:(?!<\/\1>).)*)<\/\1>|<(p)\b([^>]*)>((?:(?!<\/p>|<a ).)*)<\/p>|<(form|input|svg)\b([^>]*)>/gs;
-  const lines = [...render(body.markup).matchAll(parts)].map((match) => {
-    const [name = '', tag = '', inner = ''] = [
-      match[1] ?? match[4] ?? match[7],
-      match[2] ?? match[5] ?? match[8],
-      match[3] ?? match[6],
-    ];
-    const text = plain(inner);
-    if (name === 'form') return `form to ${attributeOf(tag, 'action')}`;
-    if (name === 'input') return inputOf(tag);
-    if (name === 'svg') return `picture: ${attributeOf(tag, 'aria-label')}`;
-    if (name === 'a') return `${text} → ${attributeOf(tag, 'href')}`;
-    const role = attributeOf(tag, 'role');
-    const kind = name === 'p' ? (role ?? attributeOf(tag, 'class') ?? 'text') : name;
-    if (kind === 'button') return `  [${text}]${/ disabled\b/.test(tag) ? ' disabled' : ''}`;
-    return kind === 'brand' ? '' : `${kind}: ${text}`;
-  });
-  const policy = body.policy.includes("form-action 'self'") ? '' : ', no form may be sent';
-  return [`${status}${policy}`, ...lines.filter((line) => line !== '')];
-}
-
-const step = 'app: to continue to Northwind';
-/** The lines of a page as it opens, and as it comes back with an error. */
-const page = (heading: string, ...lines: readonly string[]): string[] => [
-  '200',
-  `title: ${heading} · Northwind`,
-  `h1: ${heading}`,
-  step,
-  ...lines,
-];
-/** The same for a page that is no step on the way into the application. */
-const ofAccount = (lines: readonly string[]): string[] =>
-  lines.map((line) => (line === step ? 'app: Northwind' : line));
-/** The same for a page with an outcome. */
-const withEmblem = (emblem: string, lines: readonly string[]): string[] =>
-  lines.flatMap((line) => (line.startsWith('h1: ') ? [`${emblem}: `, line] : [line]));
 /** The name has its own text direction. */
 const removal = (name: string, ...lines: readonly string[]): string[] => [
   '200',
@@ -74,16 +9,6 @@ const removal = (name: string, ...lines: readonly string[]): string[] => [
   'app: Northwind',
   ...lines,
 ];
-const refused = (status: string, heading: string, ...lines: readonly string[]): string[] => [
-  status,
-  `title: Error: ${heading} · Northwind`,
-  `h1: ${heading}`,
-  step,
-  ...lines,
-];
-/** A page that only tells how something ended. */
-const outcome = (emblem: string, lines: readonly string[]): string[] => ofAccount(withEmblem(emblem, lines));
-
 const returnTo = '  returnTo=/account?tab=1';
 const queried = 'returnTo=%2Faccount%3Ftab%3D1';
 const backToSignIn = `Back to sign-in → /auth/login?${queried}`;
@@ -165,7 +90,7 @@ const keyTexts = (known: readonly string[] = []): string[] => [
   'hint: Your browser couldn’t do that here. Try again, or choose another way.',
 ];
 const askForKey = [
-  'form to /auth/verify',
+  'form to /auth/verify, script: get {"challenge":"k"} data-focus',
   '  factorId=k',
   returnTo,
   '  challengeId=',
@@ -180,23 +105,27 @@ const codeBesideKey = (field: readonly string[]): string[] => [
   '  factorId=a',
   returnTo,
   ...field,
-  '  [Continue]',
+  '  [Continue] quiet',
 ];
 const addAppOrKey = [
   'form to /auth/enroll',
   returnTo,
   '  [Add an authenticator app]',
-  'form to /auth/enroll',
+  'form to /auth/enroll, script: create {"type":"webauthn"}',
   '  type=webauthn',
   '  factorId=',
   returnTo,
   '  challengeId=',
   '  credential=',
-  '  [Add a security key]',
+  '  [Add a security key] quiet',
   ...keyTexts(['hint: This device is set up for your account already.']),
   'Done → /account?tab=1',
 ];
 
+const factorRow = (name: string, id: string): string[] => [
+  `name: ${name} Nov 22, 2026`,
+  `Remove: ${name} → /auth/enroll?remove=${id}&${queried}`,
+];
 const addFactor = ['form to /auth/enroll', returnTo, '  [Add an authenticator app]', 'Done → /account?tab=1'];
 const enrollForm = (field: readonly string[], button = '  [Turn on]'): string[] => [
   'text: Open an authenticator app, such as Google Authenticator or 1Password.',
@@ -238,7 +167,7 @@ const codeSentForm = (
   'form to /auth/code',
   '  email=ada@example.com',
   returnTo,
-  '  [Send another email]',
+  '  [Send another email] quiet',
   `Use another address → /auth/code?${queried}`,
   backToSignIn,
 ];
@@ -283,7 +212,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'wait: You can send another one in 60 seconds.',
     'form to /auth/resend',
     '  email=ada@example.com',
-    '  [Resend email]',
+    '  [Resend email] quiet',
     'hint: Didn’t get it? Check your spam folder.',
     'Back to sign-in → /auth/login',
   ],
@@ -369,7 +298,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'form to /auth/verify',
     '  send=b',
     returnTo,
-    '  [Send a new code]',
+    '  [Send a new code] quiet',
     'or: or',
     `Authenticator app → /auth/verify?factorId=a&${queried}`,
     ...anotherAccount,
@@ -385,7 +314,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'form to /auth/verify',
     '  send=b',
     returnTo,
-    '  [Send a new code]',
+    '  [Send a new code] quiet',
     'or: or',
     `Authenticator app → /auth/verify?factorId=a&${queried}`,
     ...anotherAccount,
@@ -422,7 +351,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'form to /auth/verify',
     '  send=b',
     returnTo,
-    '  [Send a code]',
+    '  [Send a code] quiet',
     ...anotherAccount,
   ),
   'verify, key refused': refused(
@@ -438,8 +367,8 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     page(
       'Two-step sign-in',
       'lead: When you sign in, we also ask for one of these.',
-      'Remove → /auth/enroll?remove=k&returnTo=%2Faccount%3Ftab%3D1',
-      'Remove → /auth/enroll?remove=a&returnTo=%2Faccount%3Ftab%3D1',
+      ...factorRow('Security key', 'k'),
+      ...factorRow('Authenticator app', 'a'),
       ...addAppOrKey,
     ),
   ),
@@ -455,8 +384,8 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     page(
       'Two-step sign-in',
       'lead: When you sign in, we also ask for a code from one of these.',
-      'Remove → /auth/enroll?remove=a&returnTo=%2Faccount%3Ftab%3D1',
-      'Remove → /auth/enroll?remove=b&returnTo=%2Faccount%3Ftab%3D1',
+      ...factorRow('Work', 'a'),
+      ...factorRow('Phone ending in 123', 'b'),
       ...addFactor,
     ),
   ),
@@ -568,12 +497,17 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
 };
 
+let states: ReturnType<typeof everyPageState>;
+beforeAll(() => {
+  states = everyPageState();
+});
+
 it.each(Object.keys(expected))('the page "%s" reads, asks and leads as it should', (name) => {
-  expect(outlineOf(everyPageState()[name]!)).toEqual(expected[name]);
+  expect(outlineOf(states[name]!)).toEqual(expected[name]);
 });
 
 it('the outlines are of all account pages', () => {
   const account = /^(confirm|forgot|password|link expired|verify|factor|enroll|code|sso)/;
-  const names = Object.keys(everyPageState()).filter((name) => account.test(name));
+  const names = Object.keys(states).filter((name) => account.test(name));
   expect(Object.keys(expected).sort()).toEqual(names.sort());
 });

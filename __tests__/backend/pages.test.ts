@@ -31,7 +31,7 @@ function tag(markup: string, id: string): string {
   return new RegExp(`<[a-z]+ [^>]*\\bid="${id}"[^>]*>`).exec(markup)?.[0] ?? '';
 }
 
-const states = Object.entries(everyPageState());
+const names = Object.keys(everyPageState());
 const wordsOf = (given: Partial<Record<PagesTextKey, string>> = {}, lang?: string) =>
   createTexts(englishText, given, lang);
 const text = wordsOf();
@@ -56,8 +56,14 @@ function leadsTo(name: string): string {
 }
 
 describe('every built-in page in every state', () => {
-  it.each(states)('needs no script and carries no inline style: %s', (_name, reply) => {
-    const whole = markupOf(reply);
+  let states: Readonly<Record<string, Reply>>;
+  beforeAll(() => {
+    states = everyPageState();
+  });
+  const markupIn = (name: string): string => markupOf(states[name]!);
+
+  it.each(names)('needs no script and carries no inline style: %s', (name) => {
+    const whole = markupIn(name);
     const markup = whole.replace(passkeyScript, '');
     expect(markup !== whole).toBe(whole.includes('data-passkey'));
     expect(markup).not.toMatch(/<script|<style|\sstyle=|\son[a-z]+=|javascript:/i);
@@ -65,21 +71,21 @@ describe('every built-in page in every state', () => {
     expect(markup).toContain('<link rel="stylesheet" href="/auth/pages.css">');
   });
 
-  it.each(states)('allows nothing but its stylesheet, its images and its own forms: %s', (name, reply) => {
-    const ownForms = leadsTo(name);
-    const target = markupOf(reply).includes('<form') ? ownForms : "'none'";
-    const [, path] = /<form method="post" action="([^"]+)" data-passkey/.exec(markupOf(reply)) ?? [];
+  it.each(names)('allows nothing but its stylesheet, its images and its own forms: %s', (name) => {
+    const markup = markupIn(name);
+    const target = markup.includes('<form') ? leadsTo(name) : "'none'";
+    const [, path] = /<form method="post" action="([^"]+)" data-passkey/.exec(markup) ?? [];
     const origin = 'https://northwind.example';
     const script = path === undefined ? '' : ` script-src ${origin}/auth/passkey.js; connect-src ${origin}${path};`;
-    expect(policyOf(reply)).toBe(
+    expect(policyOf(states[name]!)).toBe(
       `default-src 'none';${script} style-src 'self'; img-src 'self'; form-action ${target}; base-uri 'none'; frame-ancestors 'none'`,
     );
   });
 
-  it.each(states.filter(([name]) => name !== 'sign-in, plain'))(
+  it.each(names.filter((name) => name !== 'sign-in, plain'))(
     'shows the brand, and the application’s name in its heading or below it: %s',
-    (_name, reply) => {
-      const markup = markupOf(reply);
+    (name) => {
+      const markup = markupIn(name);
       expect(markup).toContain('<p class="brand"><img src="/logo.svg" alt="Northwind"></p>');
       const [, heading = '', below = ''] = /<h1>(.*)<\/h1>\n(.*)\n/.exec(markup) ?? [];
       const line = /^<p class="app">(?:to continue to )?<strong dir="auto">Northwind<\/strong><\/p>$/;
@@ -87,27 +93,24 @@ describe('every built-in page in every state', () => {
     },
   );
 
-  it.each(states)('has at most one emblem, of one stroke width: %s', (_name, reply) => {
-    const markup = markupOf(reply);
+  it.each(names)('has at most one emblem, of one stroke width: %s', (name) => {
+    const markup = markupIn(name);
     expect(markup.split('class="emblem').length).toBeLessThanOrEqual(2);
     expect(markup).not.toContain('<p class="emblem" aria-hidden="true"></p>');
     expect(/<p class="emblem[^>]*><svg viewBox="0 0 24 24">[^]*?<\/p>/.exec(markup)?.[0] ?? '').not.toContain('stroke');
   });
 
-  it.each(states)(
-    'ties each description to an element that is there, and gives focus at most once: %s',
-    (_name, reply) => {
-      const markup = markupOf(reply);
-      const ids = [...markup.matchAll(/\bid="([^"]*)"/g)].map(([, id]) => id);
-      const described = [...markup.matchAll(/aria-describedby="([^"]*)"/g)].flatMap(([, list]) =>
-        (list ?? '').split(' '),
-      );
-      expect(new Set(ids).size).toBe(ids.length);
-      for (const id of described) expect(ids).toContain(id);
-      expect(markup.split(' autofocus').length).toBeLessThanOrEqual(2);
-      expect(markup.split('<h1>')).toHaveLength(2);
-    },
-  );
+  it.each(names)('ties each description to an element that is there, and gives focus at most once: %s', (name) => {
+    const markup = markupIn(name);
+    const ids = [...markup.matchAll(/\bid="([^"]*)"/g)].map(([, id]) => id);
+    const described = [...markup.matchAll(/aria-describedby="([^"]*)"/g)].flatMap(([, list]) =>
+      (list ?? '').split(' '),
+    );
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of described) expect(ids).toContain(id);
+    expect(markup.split(' autofocus').length).toBeLessThanOrEqual(2);
+    expect(markup.split('<h1>')).toHaveLength(2);
+  });
 });
 
 describe('a hostile value', () => {
@@ -201,7 +204,10 @@ describe('a hostile value', () => {
 });
 
 describe('the sign-in form', () => {
-  const empty = markupOfSignIn();
+  let empty = '';
+  beforeAll(() => {
+    empty = markupOfSignIn();
+  });
 
   it('names its fields for people and for password managers', () => {
     expect(empty).toContain('<label for="email">Email</label>');

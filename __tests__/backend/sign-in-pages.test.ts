@@ -1,0 +1,352 @@
+import { everyPageState } from '../support/built-in-pages.ts';
+import { ofAccount, outcome, outlineOf, page, refused, withEmblem } from '../support/page-outline.ts';
+
+const returnTo = '  returnTo=/account?tab=1';
+const queried = 'returnTo=%2Faccount%3Ftab%3D1';
+const tooMany = (time: string): string => `alert: Too many attempts. Try again in ${time}.`;
+
+const providers = (...all: readonly (readonly [name: string, label: string])[]): string[] => [
+  ...all.map(([name, label]) => `Continue with ${label} → /auth/login?provider=${name}&${queried}`),
+  'or: or',
+];
+const gitHub = ['github', 'GitHub'] as const;
+const two = providers(gitHub, ['google', 'Google']);
+
+/** Its heading names the application, so no line below does. */
+const signIn = (...lines: readonly string[]): string[] => [
+  '200',
+  'title: Sign in to Northwind',
+  'h1: Sign in to Northwind',
+  'lead: Welcome back. Sign in to continue.',
+  ...lines,
+];
+const signInRefused = (status: string, ...lines: readonly string[]): string[] => [
+  status,
+  'title: Error: Sign in to Northwind',
+  'h1: Sign in to Northwind',
+  ...lines,
+];
+const field = (label: string, input: string, ...message: readonly string[]): string[] => [
+  `label: ${label}`,
+  `  ${input}`,
+  ...message,
+];
+const email = (input: string, ...message: readonly string[]): string[] =>
+  field('Email', `email: email username${input}`, ...message);
+const password = (input: string, ...message: readonly string[]): string[] => [
+  ...field('Password', `password: password current-password${input}`),
+  `Forgot password? → /auth/forgot?${queried}`,
+  ...message,
+];
+const empty = [...email(' email autofocus'), ...password('')];
+const kept = [...email(' email form-error = ada@example.com'), ...password(' form-error autofocus')];
+const passwordForm = (fields: readonly string[], ...buttons: readonly string[]): string[] => [
+  'form to /auth/login',
+  returnTo,
+  ...fields,
+  '  [Sign in]',
+  ...buttons,
+];
+const insteadCode = '  [Email me a code instead] quiet to /auth/code';
+const codeForm = (input: string): string[] => ['form to /auth/code', returnTo, ...email(input), '  [Email me a code]'];
+const toSso = `Single sign-on → /auth/sso?${queried}`;
+const toSignUp = ['actions: New here?', `Create an account → /auth/signup?${queried}`];
+
+/** The texts are hidden until the page's script shows one. */
+const ceremony = (form: string, button: string, ...known: readonly string[]): string[] => [
+  form,
+  returnTo,
+  '  challengeId=',
+  '  credential=',
+  ...(form.endsWith('data-again') ? ['  again=yes'] : []),
+  `  ${button}`,
+  'hint: Nothing was used. Try again, or choose another way.',
+  ...known,
+  'hint: Your browser couldn’t do that here. Try again, or choose another way.',
+];
+const fallback =
+  'hint: This browser can’t use passkeys or security keys here. Turn on JavaScript, or use another browser.';
+
+const signUpForm = (fields: readonly string[]): string[] => [
+  ...two,
+  'form to /auth/signup',
+  returnTo,
+  ...fields,
+  '  [Create account]',
+  'actions: Already have an account?',
+  `Sign in → /auth/login?${queried}`,
+];
+const newEmail = (input: string, ...message: readonly string[]): string[] =>
+  field('Email', `email: email email email${input}`, ...message);
+const newPassword = (input: string, ...message: readonly string[]): string[] =>
+  field('Password', `password: password new-password${input}`, ...message);
+const atLeast = (count: number): string => `hint: Use at least ${count} characters. Don’t reuse a password.`;
+
+const mailSent = (words: string, path: string): string[] =>
+  withEmblem(
+    'emblem',
+    page(
+      'Check your email',
+      `status: ${words}`,
+      'wait: You can send another one in 60 seconds.',
+      `form to ${path}`,
+      '  email=ada@example.com',
+      '  [Resend email] quiet',
+      'hint: Didn’t get it? Check your spam folder.',
+      'Back to sign-in → /auth/login',
+    ),
+  );
+
+const passkeysLead = 'lead: Sign in with your fingerprint, face or screen lock instead of a password.';
+const passkeyRow = (name: string, id: string, dates: string): string[] => [
+  `name: ${name} ${dates}`,
+  `Rename: ${name} → /auth/passkeys?rename=${id}&${queried}`,
+  `Remove: ${name} → /auth/passkeys?remove=${id}&${queried}`,
+];
+const passkeyRows = [
+  ...passkeyRow('Passkey', 'p', 'Added Nov 22, 2026'),
+  ...passkeyRow('iCloud Keychain', 'q', 'Added Nov 22, 2026 Last used Nov 22, 2026'),
+];
+const addPasskey = [
+  fallback,
+  ...ceremony(
+    'form to /auth/passkeys, script: create {}',
+    '[Add a passkey]',
+    'hint: This device is set up for your account already.',
+  ),
+  'Done → /account?tab=1',
+];
+const cancel = `Cancel → /auth/passkeys?${queried}`;
+const renaming = (id: string, input: string, ...message: readonly string[]): string[] => [
+  'form to /auth/passkeys',
+  `  rename=${id}`,
+  returnTo,
+  ...field('Name', `name: text off${input}`, ...message),
+  '  [Save name]',
+  cancel,
+];
+/** A name in a heading has its own text direction. */
+const named = (lines: readonly string[]): string[] =>
+  ofAccount(lines).map((line) => (line.startsWith('h1: ') ? line.replace('“', '“ ').replace('”', ' ”') : line));
+
+const expected: Readonly<Record<string, readonly string[]>> = {
+  'sign-in': signIn(...two, ...passwordForm(empty), ...toSignUp),
+  'sign-in, plain': [
+    '200',
+    'title: Sign in',
+    'h1: Sign in',
+    'lead: Welcome back. Sign in to continue.',
+    ...passwordForm(empty),
+    ...toSignUp,
+  ],
+  'sign-in, many providers': signIn(
+    ...providers(
+      ['google', 'Google'],
+      gitHub,
+      ['azure', 'Microsoft'],
+      ['apple', 'Apple'],
+      ['linkedin_oidc', 'LinkedIn'],
+      ['custom%3Aacme-sso', 'Acme Sso'],
+    ),
+    ...passwordForm(empty),
+    ...toSignUp,
+  ),
+  'sign-in, wrong password': signInRefused(
+    '401',
+    ...two,
+    ...passwordForm([
+      ...email(' email = ada@example.com'),
+      ...password(' password-error autofocus aria-invalid', 'field-message: Incorrect email or password.'),
+    ]),
+    ...toSignUp,
+  ),
+  'sign-in, throttled': signInRefused('429', tooMany('12 minutes'), ...two, ...passwordForm(kept), ...toSignUp),
+  'sign-in, email missing': signInRefused(
+    '400',
+    ...two,
+    ...passwordForm([
+      ...email(' email email-error autofocus aria-invalid', 'field-message: Enter your email.'),
+      ...password(''),
+    ]),
+    ...toSignUp,
+  ),
+  'sign-in, unconfirmed': signInRefused(
+    '403',
+    'status: Please confirm your email address first. Open the link in the email we sent you.',
+    'form to /auth/resend',
+    '  email=ada@example.com',
+    returnTo,
+    '  [Resend email] quiet autofocus',
+    ...two,
+    ...passwordForm([...email(' email form-error = ada@example.com'), ...password(' form-error')]),
+    ...toSignUp,
+  ),
+  'sign-in, passkey': signIn(
+    ...providers(gitHub),
+    ...passwordForm([...email(' webauthn email autofocus'), ...password('')], insteadCode),
+    ...ceremony('form to /auth/passkey, script: get {} data-autofill', '[Sign in with a passkey] quiet'),
+    ...toSignUp,
+  ),
+  'sign-in, code and passkey': signInRefused(
+    '422',
+    'alert: That took too long. Try again.',
+    ...codeForm(' webauthn email form-error autofocus = ada@example.com'),
+    ...ceremony('form to /auth/passkey, script: get {} data-autofill data-again', '[Sign in with a passkey] quiet'),
+  ),
+  'sign-in, passkey only': signInRefused(
+    '422',
+    'alert: That didn’t work. Try again, or choose another way.',
+    ...providers(gitHub),
+    fallback,
+    ...ceremony('form to /auth/passkey, script: get {}', '[Sign in with a passkey]'),
+  ),
+  'sign-in, codes only': signIn(...providers(gitHub), ...codeForm(' email autofocus'), toSso),
+  'sign-in, every way': signIn(
+    ...passwordForm([...email(' email = ada@example.com'), ...password(' autofocus')], insteadCode),
+    toSso,
+    ...toSignUp,
+  ),
+  'sign-in, signed in': outcome(
+    'emblem good',
+    page(
+      'You’re signed in',
+      'lead: Signed in as ada@example.com',
+      'Continue → /account?tab=1',
+      `Use another account → /auth/login?${queried}&prompt=login`,
+    ).with(0, '200, no form may be sent'),
+  ),
+  'sign-up': page(
+    'Create your account',
+    ...signUpForm([...newEmail(' autofocus'), ...newPassword(' password-hint'), atLeast(8)]),
+  ),
+  'sign-up, email malformed': refused(
+    '400',
+    'Create your account',
+    ...signUpForm([
+      ...newEmail(
+        ' email-error autofocus aria-invalid = ada@',
+        'field-message: Enter an email such as name@example.com.',
+      ),
+      ...newPassword(' password-hint'),
+      atLeast(8),
+    ]),
+  ),
+  'sign-up, weak password': refused(
+    '422',
+    'Create your account',
+    ...signUpForm([
+      ...newEmail(' = ada@example.com'),
+      ...newPassword(
+        ' password-error password-hint autofocus aria-invalid',
+        'field-message: This password is too weak. Use a longer one.',
+      ),
+      atLeast(8),
+    ]),
+  ),
+  'sign-up, short password': refused(
+    '422',
+    'Create your account',
+    ...signUpForm([
+      ...newEmail(' = ada@example.com'),
+      ...newPassword(
+        ' password-error password-hint autofocus aria-invalid',
+        'field-message: This password is too short. Use at least 12 characters.',
+      ),
+      atLeast(12),
+    ]),
+  ),
+  'sign-up, throttled': refused(
+    '429',
+    'Create your account',
+    tooMany('30 seconds'),
+    ...signUpForm([
+      ...newEmail(' form-error = ada@example.com'),
+      ...newPassword(' form-error password-hint autofocus'),
+      atLeast(8),
+    ]),
+  ),
+  'confirmation sent': mailSent('We sent a link to ada@example.com . Open it to confirm your address.', '/auth/resend'),
+  'mail sent again': mailSent(
+    'If ada@example.com still needs to be confirmed, a new link is on its way.',
+    '/auth/resend',
+  ),
+  'recovery mail sent': mailSent(
+    'If ada@example.com has an account, we sent a link to choose a new password.',
+    '/auth/forgot',
+  ),
+  'mail, too soon': withEmblem(
+    'emblem',
+    refused(
+      '429, no form may be sent',
+      'Please wait a moment',
+      'status: We can’t send another email yet.',
+      'wait: You can send another one in 12 minutes.',
+      'Back to sign-in → /auth/login',
+    ),
+  ),
+  'please sign in': outcome(
+    'emblem',
+    page(
+      'Sign in to continue',
+      'status: This link has been used, has expired, or was opened in another browser.',
+      'Sign in → /auth/login',
+      'Forgot password? → /auth/forgot',
+    ).with(0, '200, no form may be sent'),
+  ),
+  'one more link': outcome(
+    'emblem',
+    page(
+      'One more link to open',
+      'status: Open the links in both emails: the one to your old address and the one to your new address.',
+      'Continue → /',
+    ).with(0, '200, no form may be sent'),
+  ),
+  passkeys: ofAccount(page('Passkeys', passkeysLead, ...passkeyRows, ...addPasskey)),
+  'passkeys, none': ofAccount(page('Passkeys', passkeysLead, ...addPasskey)),
+  'passkeys, gone': ofAccount(
+    refused(
+      '400',
+      'Passkeys',
+      passkeysLead,
+      'alert: This passkey doesn’t exist anymore.',
+      ...passkeyRows,
+      ...addPasskey,
+    ),
+  ),
+  'passkeys, rename': named(page('Rename “iCloud Keychain”', ...renaming('q', ' autofocus = iCloud Keychain'))),
+  'passkeys, rename, no name': named(
+    refused(
+      '400',
+      'Rename “Passkey”',
+      ...renaming('p', ' name-error autofocus aria-invalid', 'field-message: Enter a short name.'),
+    ),
+  ),
+  'passkeys, remove': named(
+    page(
+      'Remove “iCloud Keychain”?',
+      'lead: You won’t be able to sign in with it anymore. Delete it on your device, too.',
+      'form to /auth/passkeys',
+      '  remove=q',
+      '  sure=yes',
+      returnTo,
+      '  [Remove]',
+      cancel,
+    ),
+  ),
+};
+
+let states: ReturnType<typeof everyPageState>;
+beforeAll(() => {
+  states = everyPageState();
+});
+
+it.each(Object.keys(expected))('the page "%s" reads, asks and leads as it should', (name) => {
+  expect(outlineOf(states[name]!)).toEqual(expected[name]);
+});
+
+it('the outlines are of all pages for sign-in, sign-up, emails and passkeys', () => {
+  const names = Object.keys(states).filter((name) =>
+    /^(?:sign-in|sign-up|mail|confirmation|recovery|please|one more|passkeys)\b/.test(name),
+  );
+  expect(Object.keys(expected).sort()).toEqual(names.sort());
+});
