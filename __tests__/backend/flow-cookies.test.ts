@@ -1,3 +1,4 @@
+import { encodeCookieValue } from '../../lib/core/cookies.ts';
 import { createFlowCookies } from '../../lib/backend/flow-cookies.ts';
 import type { SignInFlow } from '../../lib/backend/flow-cookies.ts';
 
@@ -46,6 +47,37 @@ describe('a flow', () => {
     expect(pendingIn({ [verifier(0)]: encoded, [state(0)]: text })).toMatchObject([flow]);
   });
 
+  it('is read from a cookie without a kind as the path alone', () => {
+    const [flow] = pendingIn({ [verifier(0)]: encoded, [state(0)]: '/a@github~b' });
+    expect(flow).toEqual({
+      id: id(0),
+      kind: 'oauth',
+      returnTo: '/a@github~b',
+      provider: undefined,
+      spentCode: undefined,
+    });
+  });
+
+  it.each([
+    ['a'.repeat(7), false],
+    ['a'.repeat(8), true],
+    ['A-z_0123', true],
+    ['a'.repeat(64), true],
+    ['a'.repeat(65), false],
+    [`!${'a'.repeat(8)}`, false],
+    [`${'a'.repeat(8)}!`, false],
+    ['', false],
+  ])('has the id %j: %p', (flowId, isFlow) => {
+    const cookies = cookiesOf({ [`sb-flow-${flowId}-code-verifier`]: encoded });
+    expect(flows.pending(cookies).map((flow) => flow.id)).toEqual(isFlow ? [flowId] : []);
+    expect(flows.verifierNames(cookies)).toHaveLength(isFlow ? 1 : 0);
+  });
+
+  it('is open where one of several cookies of its name can be read', () => {
+    const cookies = new Map([[verifier(1), ['broken', encoded]]]);
+    expect(flows.pending(cookies).map((flow) => flow.id)).toEqual([id(1)]);
+  });
+
   it('without its own cookie leads nowhere', () => {
     expect(pendingIn({ [verifier(0)]: encoded })).toMatchObject([{ id: id(0), kind: 'oauth', returnTo: '' }]);
   });
@@ -72,12 +104,21 @@ describe('a new flow', () => {
   const flow = { kind: 'oauth', returnTo: '/account' } as const;
 
   it('deletes flows that have lost their verifier, and no cookie of another form', () => {
-    const present = { [state(1)]: 'oauth:/one', [state(2)]: 'oauth:/two', 'sb-flow-x-state': 'x', 'sb-other': 'x' };
+    const present = {
+      [state(1)]: 'oauth:/one',
+      [state(2)]: 'oauth:/two',
+      [verifier(2)]: encoded,
+      [`other-flow-${id(3)}-state`]: 'x',
+      'sb-flow-x-state': 'x',
+      'sb-other': 'x',
+    };
     expect(remember(flow, present, [id(2)])).toEqual({ [state(0)]: 'oauth:/account', [state(1)]: undefined });
   });
 
-  it('replaces its own cookie', () => {
-    expect(remember(flow, { [state(0)]: 'oauth:/old' })).toEqual({ [state(0)]: 'oauth:/account' });
+  it('replaces its own cookie, which is written once', () => {
+    const present = cookiesOf({ [state(0)]: 'oauth:/old' });
+    const writes = flows.remember({ id: id(0), alive: new Set(), writes: [] }, flow, present);
+    expect(writes.map(({ name, value }) => [name, value])).toEqual([[state(0), 'oauth:/account']]);
   });
 
   it('keeps the newest of those that fit into 4 KB', () => {
@@ -89,6 +130,34 @@ describe('a new flow', () => {
     });
   });
 
+  it.each([
+    [0, {}],
+    [1, { [state(1)]: undefined }],
+  ])('with another one that is %i bytes longer than the room that is left writes that one as %j', (more, deleted) => {
+    const own = 'oauth:/account';
+    const room = 3_072 - encodeCookieValue(own).length;
+    const other = `oauth:/${'x'.repeat(room + more - encodeCookieValue('oauth:/').length)}`;
+    expect(remember(flow, { [state(1)]: other }, [id(1)])).toEqual({ [state(0)]: own, ...deleted });
+  });
+
+  it('keeps a smaller old one beside a large one that does not fit', () => {
+    const present = { [state(1)]: 'oauth:/small', [state(2)]: `oauth:/${'x'.repeat(4_000)}` };
+    expect(remember(flow, present, [id(1), id(2)])).toEqual({ [state(0)]: 'oauth:/account', [state(2)]: undefined });
+  });
+
+  it('has a cookie that no script reads, beside what the SDK wrote', () => {
+    const verifierWrite = { name: verifier(0), value: encoded };
+    const written = flows.remember({ id: id(0), alive: new Set(), writes: [verifierWrite] }, flow, new Map());
+    expect(written).toEqual([
+      verifierWrite,
+      {
+        name: state(0),
+        value: 'oauth:/account',
+        attributes: expect.objectContaining({ httpOnly: true, sameSite: 'lax' }),
+      },
+    ]);
+  });
+
   it('without a verifier has no cookie', () => {
     const writes = [{ name: 'other', value: 'kept' }];
     expect(flows.remember({ id: undefined, alive: new Set(), writes }, flow, new Map())).toEqual(writes);
@@ -96,11 +165,16 @@ describe('a new flow', () => {
 });
 
 it('the end of a flow deletes its cookie and all verifiers', () => {
-  const present = cookiesOf({ [verifier(1)]: encoded, 'sb-code-verifier': encoded, [state(1)]: 'oauth:/', sb: 'x' });
-  const names = flows.drop(id(1), present).map(({ name, value }) => [name, value]);
-  expect(names).toEqual([
-    [verifier(1), undefined],
-    ['sb-code-verifier', undefined],
-    [state(1), undefined],
-  ]);
+  const present = cookiesOf({
+    [verifier(1)]: encoded,
+    'sb-code-verifier': encoded,
+    'sb-flows-code-verifier': encoded,
+    [state(1)]: 'oauth:/',
+    'sb-auth-token': encoded,
+    'other-code-verifier': encoded,
+  });
+  const dropped = [verifier(1), 'sb-code-verifier', 'sb-flows-code-verifier', state(1)];
+  expect(flows.drop(id(1), present)).toEqual(
+    dropped.map((name) => ({ name, value: undefined, attributes: flows.attributes })),
+  );
 });

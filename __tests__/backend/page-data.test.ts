@@ -7,7 +7,6 @@ import { everyPageState, requestOf, siteOf } from '../support/built-in-pages.ts'
 const email = 'ada@example.com';
 const returnTo = '/account?tab=1';
 const at = 'returnTo=%2Faccount%3Ftab%3D1';
-const site = siteOf();
 const request = requestOf();
 
 function pageOf(reply: Reply | undefined): { readonly view: BuiltInPage; readonly markup: string } {

@@ -31,7 +31,6 @@ function tag(markup: string, id: string): string {
   return new RegExp(`<[a-z]+ [^>]*\\bid="${id}"[^>]*>`).exec(markup)?.[0] ?? '';
 }
 
-const names = Object.keys(everyPageState());
 const wordsOf = (given: Partial<Record<PagesTextKey, string>> = {}, lang?: string) =>
   createTexts(englishText, given, lang);
 const text = wordsOf();
@@ -55,61 +54,70 @@ function leadsTo(name: string): string {
   return /^(?:sso|consent)\b/.test(name) ? "'self' https:" : "'self'";
 }
 
+/** Checks each state of each page; a failure names the state. */
+function inEveryState(check: (markup: string, name: string, reply: Reply) => void): void {
+  for (const [name, reply] of Object.entries(everyPageState())) {
+    try {
+      check(markupOf(reply), name, reply);
+    } catch (cause) {
+      throw new Error(`The page "${name}" is wrong`, { cause });
+    }
+  }
+}
+
 describe('every built-in page in every state', () => {
-  let states: Readonly<Record<string, Reply>>;
-  beforeAll(() => {
-    states = everyPageState();
-  });
-  const markupIn = (name: string): string => markupOf(states[name]!);
-
-  it.each(names)('needs no script and carries no inline style: %s', (name) => {
-    const whole = markupIn(name);
-    const markup = whole.replace(passkeyScript, '');
-    expect(markup !== whole).toBe(whole.includes('data-passkey'));
-    expect(markup).not.toMatch(/<script|<style|\sstyle=|\son[a-z]+=|javascript:/i);
-    expect(markup).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/);
-    expect(markup).toContain('<link rel="stylesheet" href="/auth/pages.css">');
+  it('needs no script and carries no inline style', () => {
+    inEveryState((whole) => {
+      const markup = whole.replace(passkeyScript, '');
+      expect(markup !== whole).toBe(whole.includes('data-passkey'));
+      expect(markup).not.toMatch(/<script|<style|\sstyle=|\son[a-z]+=|javascript:/i);
+      expect(markup).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/);
+      expect(markup).toContain('<link rel="stylesheet" href="/auth/pages.css">');
+    });
   });
 
-  it.each(names)('allows nothing but its stylesheet, its images and its own forms: %s', (name) => {
-    const markup = markupIn(name);
-    const target = markup.includes('<form') ? leadsTo(name) : "'none'";
-    const [, path] = /<form method="post" action="([^"]+)" data-passkey/.exec(markup) ?? [];
-    const origin = 'https://northwind.example';
-    const script = path === undefined ? '' : ` script-src ${origin}/auth/passkey.js; connect-src ${origin}${path};`;
-    expect(policyOf(states[name]!)).toBe(
-      `default-src 'none';${script} style-src 'self'; img-src 'self'; form-action ${target}; base-uri 'none'; frame-ancestors 'none'`,
-    );
+  it('allows nothing but its stylesheet, its images and its own forms', () => {
+    inEveryState((markup, name, reply) => {
+      const target = markup.includes('<form') ? leadsTo(name) : "'none'";
+      const [, path] = /<form method="post" action="([^"]+)" data-passkey/.exec(markup) ?? [];
+      const origin = 'https://northwind.example';
+      const script = path === undefined ? '' : ` script-src ${origin}/auth/passkey.js; connect-src ${origin}${path};`;
+      expect(policyOf(reply)).toBe(
+        `default-src 'none';${script} style-src 'self'; img-src 'self'; form-action ${target}; base-uri 'none'; frame-ancestors 'none'`,
+      );
+    });
   });
 
-  it.each(names.filter((name) => name !== 'sign-in, plain'))(
-    'shows the brand, and the application’s name in its heading or below it: %s',
-    (name) => {
-      const markup = markupIn(name);
+  it('shows the brand, and the application’s name in its heading or below it', () => {
+    inEveryState((markup, name) => {
+      if (name === 'sign-in, plain') return;
       expect(markup).toContain('<p class="brand"><img src="/logo.svg" alt="Northwind"></p>');
       const [, heading = '', below = ''] = /<h1>(.*)<\/h1>\n(.*)\n/.exec(markup) ?? [];
       const line = /^<p class="app">(?:to continue to )?<strong dir="auto">Northwind<\/strong><\/p>$/;
       expect(heading.includes('Northwind') ? below === '' : line.test(below)).toBe(true);
-    },
-  );
-
-  it.each(names)('has at most one emblem, of one stroke width: %s', (name) => {
-    const markup = markupIn(name);
-    expect(markup.split('class="emblem').length).toBeLessThanOrEqual(2);
-    expect(markup).not.toContain('<p class="emblem" aria-hidden="true"></p>');
-    expect(/<p class="emblem[^>]*><svg viewBox="0 0 24 24">[^]*?<\/p>/.exec(markup)?.[0] ?? '').not.toContain('stroke');
+    });
   });
 
-  it.each(names)('ties each description to an element that is there, and gives focus at most once: %s', (name) => {
-    const markup = markupIn(name);
-    const ids = [...markup.matchAll(/\bid="([^"]*)"/g)].map(([, id]) => id);
-    const described = [...markup.matchAll(/aria-describedby="([^"]*)"/g)].flatMap(([, list]) =>
-      (list ?? '').split(' '),
-    );
-    expect(new Set(ids).size).toBe(ids.length);
-    for (const id of described) expect(ids).toContain(id);
-    expect(markup.split(' autofocus').length).toBeLessThanOrEqual(2);
-    expect(markup.split('<h1>')).toHaveLength(2);
+  it('has at most one emblem, of one stroke width', () => {
+    inEveryState((markup) => {
+      expect(markup.split('class="emblem').length).toBeLessThanOrEqual(2);
+      expect(markup).not.toContain('<p class="emblem" aria-hidden="true"></p>');
+      const [emblem = ''] = /<p class="emblem[^>]*><svg viewBox="0 0 24 24">[^]*?<\/p>/.exec(markup) ?? [];
+      expect(emblem).not.toContain('stroke');
+    });
+  });
+
+  it('ties each description to an element that is there, and gives focus at most once', () => {
+    inEveryState((markup) => {
+      const ids = [...markup.matchAll(/\bid="([^"]*)"/g)].map(([, id]) => id);
+      const described = [...markup.matchAll(/aria-describedby="([^"]*)"/g)].flatMap(([, list]) =>
+        (list ?? '').split(' '),
+      );
+      expect(new Set(ids).size).toBe(ids.length);
+      for (const id of described) expect(ids).toContain(id);
+      expect(markup.split(' autofocus').length).toBeLessThanOrEqual(2);
+      expect(markup.split('<h1>')).toHaveLength(2);
+    });
   });
 });
 

@@ -562,11 +562,22 @@ describe('a signed-in user', () => {
       expect(app.supabase.calls('update-user')).toBe(0);
       const isAsked = given.currentPassword === 'wrong';
       expect(app.supabase.calls('password')).toBe(isAsked ? 3 : 1);
+      // Whether the address was changed elsewhere.
+      expect(app.supabase.calls('user')).toBe(isAsked ? 2 : 0);
       const reason = isAsked ? { reason: 'invalid_credentials' } : {};
       const event = { adapter: 'backend', type: 'sign_in_failed', code: 'current_password_wrong', ...reason };
       expect(app.events.filter(({ type }) => type === 'sign_in_failed')).toEqual([event, event]);
     },
   );
+
+  it('gets a 503 where the current password cannot be checked, and nothing else is asked', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    app.supabase.fail('password', 503);
+    const answer = await visitor.postJson('/auth/password', { currentPassword: ada.password, password: fresh });
+    expect([answer.status, answer.json.error.code]).toEqual([503, 'provider_unavailable']);
+    expect([app.supabase.calls('user'), app.supabase.calls('update-user')]).toEqual([0, 0]);
+  });
 
   it('can try the current password as often as a sign-in can', async () => {
     await start();

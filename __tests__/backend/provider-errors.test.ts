@@ -171,6 +171,10 @@ describe('the answer to a refresh', () => {
     for (const status of [401, 404, 408, 409, 418, 429]) expect(endingOf(answered(status, code))).toBeUndefined();
   });
 
+  it('ends it by its status for a code that is not safe in an event, too', () => {
+    expect(endingOf(answered(400, 'Email "ada@example.com" is invalid'))).toBe('refused');
+  });
+
   it.each<[ProviderResponse]>([
     [none],
     [{ kind: 'unanswered', cause: undefined }],
@@ -217,11 +221,14 @@ describe('the reason, for operators,', () => {
   });
 });
 
-it.each(['email_address_not_provided', 'user_sso_managed'])('%s tells the visitor what to do about it', (code) => {
-  const { message } = providerError(answered(422, code), undefined);
-  expect(message).not.toBe(providerError(answered(403, 'unknown'), undefined).message);
-  expect(callbackError('server_error', code).message).toBe(message);
-});
+it.each(['email_address_not_provided', 'user_sso_managed', 'reauthentication_needed'])(
+  '%s tells the visitor what to do about it',
+  (code) => {
+    const { message } = providerError(answered(422, code), undefined);
+    expect(message).not.toBe(providerError(answered(403, 'unknown'), undefined).message);
+    expect(callbackError('server_error', code).message).toBe(message);
+  },
+);
 
 it.each([
   [{ code: 'x' }, 'x'],

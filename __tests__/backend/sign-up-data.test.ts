@@ -1,6 +1,8 @@
 import type { SignUpOptions } from '../../lib/backend/index.ts';
 import { postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { readSignUpData } from '../../lib/backend/sign-up-data.ts';
+import type { AuthRequest } from '../../lib/http/auth-request.ts';
 import type { RenderPage } from '../../lib/http/index.ts';
 
 let app: BackendApp;
@@ -125,6 +127,44 @@ describe('signUp.data', () => {
   });
 });
 
+describe('the body', () => {
+  const fields = new Map([['name', 'Eve']]);
+  const definition = { timeoutMs: 1_000 };
+  /** What `signUp.data` gets of a body that the application has read. */
+  async function bodyOf(body: unknown): Promise<unknown> {
+    let given: unknown;
+    const data: SignUpOptions['data'] = (req) => {
+      given = req.body;
+      return {};
+    };
+    await readSignUpData({ data }, { req: { body }, definition } as unknown as AuthRequest, fields);
+    return given;
+  }
+
+  it.each([
+    ['text', 'name=Eve'],
+    ['bytes', Buffer.from('name=Eve')],
+    ['nothing', undefined],
+    ['a list', ['Eve']],
+  ])('is the fields of the form where the application has read it as %s', async (_kind, body) => {
+    expect(await bodyOf(body)).toEqual({ name: 'Eve' });
+  });
+
+  it('is left as the application has read it as an object', async () => {
+    const body = { name: 'Eve', tags: ['a'] };
+    expect(await bodyOf(body)).toBe(body);
+  });
+
+  it('is not touched where no function asks for it', async () => {
+    const deep = JSON.parse('['.repeat(40) + ']'.repeat(40)) as unknown;
+    for (const body of ['name=Eve', { deep }]) {
+      const req = { body };
+      expect(await readSignUpData(true, { req, definition } as unknown as AuthRequest, fields)).toBeUndefined();
+      expect(req.body).toBe(body);
+    }
+  });
+});
+
 describe('signUp.check', () => {
   const check: SignUpOptions['check'] = ({ body }) => {
     const { name = '', email } = body as Record<string, string | undefined>;
@@ -148,6 +188,17 @@ describe('signUp.check', () => {
     ]);
     expect(app.supabase.calls('signup')).toBe(0);
     expect((await app.visitor().postJson('/auth/signup', eve)).status).toBe(200);
+  });
+
+  it.each([null, undefined, {}, { name: undefined }])('refuses nothing with %j', async (nothing) => {
+    await start({ check: () => nothing });
+    expect((await app.visitor().postJson('/auth/signup', eve)).status).toBe(200);
+  });
+
+  it.each([{ name: '' }, { name: 1 }, { name: null }, [], 'no', 7])('returns messages, and not %j', async (found) => {
+    await start({ check: () => found as never });
+    expect((await app.visitor().postJson('/auth/signup', eve)).status).toBe(500);
+    expect(app.supabase.calls('signup')).toBe(0);
   });
 
   it('shows the message at its field, and above the form where the page has no such field', async () => {

@@ -40,10 +40,8 @@ function startProcess() {
   let now = start;
   const submitOnce = createSubmitOnce({ now: () => now, cookieName });
   return {
-    advance(ms: number) {
-      now += ms;
-    },
-    async post(post: Post = {}) {
+    advance: (ms: number): void => void (now += ms),
+    post: async (post: Post = {}) => {
       const {
         headers,
         originalUrl,
@@ -168,7 +166,14 @@ describe('the session that the first response left', () => {
     ['was ended, in parts', `${cookieName}.0`, ended],
     ['cannot be read', cookieName, unknown],
   ])('starts the work again where it %s', async (_state, name, session) => {
-    expect(await isShared({ cookies: { [name]: 'a' } }, { cookies: { [name]: 'a' }, session })).toBe(false);
+    const cookies = { [`${cookieName}-pending`]: 'b', [name]: 'a' };
+    expect(await isShared({ cookies }, { cookies, session })).toBe(false);
+  });
+
+  it('is not asked for while the first post is still worked on, which both share', async () => {
+    const { post } = startProcess();
+    const answers = await Promise.all([post({ session: ended }), post({ session: ended })]);
+    expect(answers.map(({ isOwnWork }) => isOwnWork)).toEqual([true, false]);
   });
 
   it('is not there where only other cookies of the adapter are', async () => {
