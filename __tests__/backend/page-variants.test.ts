@@ -1,8 +1,8 @@
-import { appsPage, consentPage, startAgainPage, toAppPage } from '../../lib/backend/pages/consent.ts';
+import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/pages/consent.ts';
 import { codePage, passwordPage, signedInPage, signInPage, signUpPage } from '../../lib/backend/pages/credentials.ts';
 import { factorsPage, unavailablePage, verifyPage } from '../../lib/backend/pages/factors.ts';
 import { linkExpiredPage, mailPage, pleaseSignInPage } from '../../lib/backend/pages/notice.ts';
-import { isVisible, passkeysPage } from '../../lib/backend/pages/passkeys.ts';
+import { asksAgain, isVisible, passkeysPage } from '../../lib/backend/pages/passkeys.ts';
 import { resendAfter } from '../../lib/backend/pages/resend.ts';
 import { ssoPage } from '../../lib/backend/pages/sso.ts';
 import { FormProblem } from '../../lib/backend/form-fields.ts';
@@ -58,6 +58,23 @@ describe('every page', () => {
     ]);
   });
 
+  it('shows the messages of a sign-up hook at their fields, and above the form where it has no such field', () => {
+    const pageWith = (fields: Readonly<Record<string, string>>) =>
+      signUpPage(site, request, { ...state, email, error: failure('form_refused', { fields }) });
+    const page = pageWith({ name: 'Tell us <your> name.', email: 'Use your work address.', company: 'Which one?' });
+    expect(markupOf(page)).toMatch(/role="alert">[^<]+<br>Tell us &lt;your&gt; name\.<br>Which one\?<\/p>/);
+    const lines = outlineOf(page);
+    expect(lines).toContain(
+      '  email: email email email form-error email-error autofocus aria-invalid = ada@example.com',
+    );
+    expect(lines).toContain('field-message: Use your work address.');
+    const other = outlineOf(pageWith({ password: 'Too short.' }));
+    expect(other).toContain(
+      '  password: password new-password form-error password-error password-hint autofocus aria-invalid',
+    );
+    expect(other).toContain('field-message: Too short.');
+  });
+
   it.each<[AuthErrorCode, string, string]>([
     ['email_not_confirmed', 'next', 'status'],
     ['fresh_sign_in_required', 'next', 'status'],
@@ -83,6 +100,11 @@ describe('the sign-in page', () => {
     expect(headingOf({ title }, { signInHeading: 'Welcome', signInToHeading: 'Enter {title}' })).toBe(
       'Enter <bdi>Northwind</bdi>',
     );
+  });
+
+  it('names the application below a heading that lacks it', () => {
+    const own = siteOf({ pages: { text: { signInHeading: 'Welcome' } } });
+    expect(outlineOf(signInPage(own, request, state))).toContain('app: to continue to Northwind');
   });
 
   it('leads to a sign-up page that is there: the application’s own, or none', () => {
@@ -112,6 +134,7 @@ describe('the sign-in page', () => {
       'Continue with Google → /auth/login?provider=google&returnTo=%2Faccount',
     ]);
     expect(linesOf(['google'])).toHaveLength(1);
+    expect(linesOf(['github', 'google'])).toHaveLength(2);
   });
 
   it('shows icons in a row from four providers on, and letters where there is no icon', () => {
@@ -191,9 +214,9 @@ describe('single sign-on', () => {
 
 describe('a code that was emailed', () => {
   it('may be asked for without the address', () => {
-    expect(outlineOf(codePage(site, request, { ...state, step: 'code' }))).toContain(
-      'status: If you can sign in with , we sent a code and a link.',
-    );
+    const lines = outlineOf(codePage(site, request, { ...state, step: 'code' }));
+    expect(lines).toContain('status: If you can sign in with , we sent a code and a link.');
+    expect(lines).toContain('  email=');
   });
 });
 
@@ -223,6 +246,14 @@ describe('a second factor', () => {
     expect(rowOf('2026-11-22T23:30:00Z')).toBe('name: Authenticator app Nov 22, 2026');
     expect(rowOf('2026-11-22T23:30:00Z', 'de')).toBe('name: Authenticator app 22.11.2026');
     expect(rowOf('soon')).toBe('name: Authenticator app');
+  });
+
+  it('that cannot be changed shows why', () => {
+    const error = failure('provider_unavailable', { retryAfter: 5 });
+    expect(outlineOf(factorsPage(site, request, { ...state, factors: [app], error }))).toContain(
+      'alert: We can’t reach the sign-in service right now. Try again in 5 seconds.',
+    );
+    expect(outlineOf(factorsPage(site, request, { ...state, factors: [app] })).join()).not.toContain('alert');
   });
 
   it('without an id can be named, but not removed', () => {
@@ -321,7 +352,9 @@ describe('an app that asks for access', () => {
   });
 
   it('tells its origin in the form, because the page sends no referrer', () => {
-    expect(markupOf(consentPage(site, request, asked))).toContain('<meta name="referrer" content="same-origin">');
+    for (const page of [consentPage(site, request, asked), disconnectPage(site, request, asked)]) {
+      expect(markupOf(page)).toContain('<meta name="referrer" content="same-origin">');
+    }
   });
 
   it('starts again where it cannot go on, with what went wrong', () => {
@@ -373,6 +406,12 @@ describe('a passkey', () => {
   );
 
   it.each(['a', '\u200bé', '1', '-', '钥'])('has the visible name %j', (name) => expect(isVisible(name)).toBe(true));
+
+  it('is asked for once more where the answer came too late, and not a third time', () => {
+    const late = failure('challenge_expired');
+    expect([asksAgain({ error: late }, false), asksAgain({ error: late }, true)]).toEqual([true, false]);
+    expect([asksAgain({ error: failure('code_wrong') }, false), asksAgain({}, false)]).toEqual([false, false]);
+  });
 
   it('is asked for at once by the script where the answer came too late', () => {
     const formWith = (isAgain: boolean) =>

@@ -11,6 +11,8 @@ import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
 import { render } from '../../lib/core/html.ts';
 import { errorTable } from '../../lib/error-table.ts';
 import { AuthError } from '../../lib/errors.ts';
+import { emblemOf } from '../../lib/http/emblems.ts';
+import type { Emblem } from '../../lib/http/emblems.ts';
 import { createBrands } from '../../lib/http/page-options.ts';
 import { createTexts, sharedText } from '../../lib/http/page-text.ts';
 import type { Reply } from '../../lib/http/reply.ts';
@@ -104,6 +106,45 @@ describe('every built-in page in every state', () => {
       expect(markup).not.toContain('<p class="emblem" aria-hidden="true"></p>');
       const [emblem = ''] = /<p class="emblem[^>]*><svg viewBox="0 0 24 24">[^]*?<\/p>/.exec(markup) ?? [];
       expect(emblem).not.toContain('stroke');
+    });
+  });
+
+  it('shows how something ended by a picture, and no other page has one', () => {
+    const emblems: Readonly<Record<string, Emblem>> = {
+      'sign-in, signed in': 'check',
+      'code sent': 'envelope',
+      'code, wrong': 'envelope',
+      'code, another email too soon': 'envelope',
+      'code, closed': 'envelope',
+      'confirmation sent': 'envelope',
+      'mail sent again': 'envelope',
+      'recovery mail sent': 'envelope',
+      'one more link': 'envelope',
+      'mail, too soon': 'clock',
+      'link expired': 'clock',
+      'please sign in': 'clock',
+      'consent, expired': 'clock',
+      'factor, unavailable': 'lock',
+      'factor, unavailable for a session': 'lock',
+      'factor, rejected': 'warning',
+    };
+    inEveryState((markup, name) => {
+      if (name.startsWith('error')) return;
+      const emblem = emblems[name];
+      if (emblem === undefined) expect(markup).not.toContain('class="emblem');
+      else expect(markup).toContain(render(emblemOf(emblem)));
+    });
+  });
+
+  it('has no empty list, and no empty paragraph', () => {
+    inEveryState((markup) => expect(markup).not.toMatch(/<(ul|ol|p)\b[^>]*>\s*<\/\1>/));
+  });
+
+  it('marks each form that was sent, but for those that the script sends', () => {
+    inEveryState((markup) => {
+      for (const [form, opening = ''] of markup.matchAll(/(<form\b[^>]*>)[^]*?<\/form>/g)) {
+        expect(form.includes('<input type="checkbox" class="sent" hidden>')).toBe(!opening.includes('data-passkey'));
+      }
     });
   });
 
@@ -278,7 +319,9 @@ describe('the sign-in form', () => {
 <input type="hidden" name="returnTo" value="/account?tab=1">
 <button class="quiet" aria-describedby="form-error" autofocus>Resend email</button>`);
     expect(markup.split('autofocus')).toHaveLength(2);
-    expect(markupOfSignIn({ email: '', error })).not.toContain('/auth/resend');
+    for (const missing of ['', undefined]) {
+      expect(markupOfSignIn({ email: missing, error })).not.toContain('/auth/resend');
+    }
     expect(markupOfSignIn({ email, error: failure('invalid_credentials') })).not.toContain('/auth/resend');
   });
 
@@ -395,10 +438,11 @@ describe('a code', () => {
   const verify = { ...state, factors: [factor], factor, isSent: false };
 
   it('of six digits has a place for each, and room for a blank between them', () => {
-    const input = tag(markupOf(verifyPage(site, request, verify)), 'code');
-    expect(input).toContain('class="digits six"');
-    expect(input).toContain('inputmode="numeric" maxlength="7"');
-    expect(input).toContain('autocomplete="one-time-code"');
+    for (const page of [verifyPage(site, request, verify), everyPageState()['enroll']!]) {
+      expect(tag(markupOf(page), 'code')).toBe(
+        '<input id="code" name="code" type="text" class="digits six" dir="ltr" autocomplete="one-time-code" autocapitalize="none" spellcheck="false" inputmode="numeric" maxlength="7" required autofocus>',
+      );
+    }
   });
 
   it('of an email has room for ten digits, because projects differ', () => {

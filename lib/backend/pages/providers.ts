@@ -29,7 +29,7 @@ export function providerLabel(name: string): string {
     labels.get(name) ??
     name
       .replace(/^custom:/, '')
-      .split(/[_-]+/)
+      .split(/[_-]/)
       .filter((word) => word !== '')
       .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
       .join(' ')
