@@ -1,8 +1,11 @@
 import { encodeCookieValue } from '../../lib/core/cookies.ts';
 import { createFlowCookies } from '../../lib/backend/flow-cookies.ts';
-import type { SignInFlow } from '../../lib/backend/flow-cookies.ts';
+import type { FlowCookies, SignInFlow } from '../../lib/backend/flow-cookies.ts';
 
-const flows = createFlowCookies('sb', 'lax');
+let flows: FlowCookies;
+beforeEach(() => {
+  flows = createFlowCookies('sb', 'lax');
+});
 const id = (index: number): string => `${index}`.repeat(32);
 const verifier = (index: number): string => `sb-flow-${id(index)}-code-verifier`;
 const state = (index: number): string => `sb-flow-${id(index)}-state`;
@@ -13,14 +16,14 @@ function cookiesOf(values: Readonly<Record<string, string>>): ReadonlyMap<string
 }
 const pendingIn = (values: Readonly<Record<string, string>>): readonly SignInFlow[] => flows.pending(cookiesOf(values));
 
-/** What is written for a new flow, by name. */
+/** What is written for a new flow, by name: a value, or that the cookie is deleted. */
 function remember(
-  flow: Parameters<typeof flows.remember>[1],
+  flow: Parameters<FlowCookies['remember']>[1],
   present: Readonly<Record<string, string>> = {},
   alive: readonly string[] = [],
-): Readonly<Record<string, string | undefined>> {
+): Readonly<Record<string, string>> {
   const writes = flows.remember({ id: id(0), alive: new Set(alive), writes: [] }, flow, cookiesOf(present));
-  return Object.fromEntries(writes.map(({ name, value }) => [name, value]));
+  return Object.fromEntries(writes.map(({ name, value }) => [name, value ?? 'deleted']));
 }
 
 describe('a flow', () => {
@@ -89,6 +92,7 @@ describe('a flow', () => {
       [verifier(3)]: 'base64-',
       [verifier(4)]: 'base64-e30!',
       [verifier(5)]: 'base64-e3',
+      [verifier(0)]: `x${encoded}`,
       [state(6)]: 'oauth:/',
       'sb-flow-short-code-verifier': encoded,
       'sb-flows-code-verifier': encoded,
@@ -112,7 +116,7 @@ describe('a new flow', () => {
       'sb-flow-x-state': 'x',
       'sb-other': 'x',
     };
-    expect(remember(flow, present, [id(2)])).toEqual({ [state(0)]: 'oauth:/account', [state(1)]: undefined });
+    expect(remember(flow, present, [id(2)])).toEqual({ [state(0)]: 'oauth:/account', [state(1)]: 'deleted' });
   });
 
   it('replaces its own cookie, which is written once', () => {
@@ -126,28 +130,29 @@ describe('a new flow', () => {
     const present = { [state(1)]: large, [state(2)]: large, [state(3)]: large };
     expect(remember(flow, present, [id(1), id(2), id(3)])).toEqual({
       [state(0)]: 'oauth:/account',
-      [state(1)]: undefined,
+      [state(1)]: 'deleted',
     });
   });
 
   it.each([
     [0, {}],
-    [1, { [state(1)]: undefined }],
-  ])('with another one that is %i bytes longer than the room that is left writes that one as %j', (more, deleted) => {
+    [1, { [state(1)]: 'deleted' }],
+  ])('with another one that is %i bytes longer than the room that is left also writes %j', (more, written) => {
     const own = 'oauth:/account';
     const room = 3_072 - encodeCookieValue(own).length;
     const other = `oauth:/${'x'.repeat(room + more - encodeCookieValue('oauth:/').length)}`;
-    expect(remember(flow, { [state(1)]: other }, [id(1)])).toEqual({ [state(0)]: own, ...deleted });
+    expect(remember(flow, { [state(1)]: other }, [id(1)])).toEqual({ [state(0)]: own, ...written });
   });
 
   it('keeps a smaller old one beside a large one that does not fit', () => {
     const present = { [state(1)]: 'oauth:/small', [state(2)]: `oauth:/${'x'.repeat(4_000)}` };
-    expect(remember(flow, present, [id(1), id(2)])).toEqual({ [state(0)]: 'oauth:/account', [state(2)]: undefined });
+    expect(remember(flow, present, [id(1), id(2)])).toEqual({ [state(0)]: 'oauth:/account', [state(2)]: 'deleted' });
   });
 
   it('has a cookie that no script reads, beside what the SDK wrote', () => {
     const verifierWrite = { name: verifier(0), value: encoded };
-    const written = flows.remember({ id: id(0), alive: new Set(), writes: [verifierWrite] }, flow, new Map());
+    const started = { id: id(0), alive: new Set<string>(), writes: [verifierWrite] };
+    const written = flows.remember(started, flow, new Map());
     expect(written).toEqual([
       verifierWrite,
       {

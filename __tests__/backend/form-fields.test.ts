@@ -101,6 +101,18 @@ describe('a code of an app or a text message', () => {
   });
 });
 
+it.each<[string, () => unknown]>([
+  ['The email address is missing.', () => readEmail(fieldsOf({}))],
+  ['The email address is not valid.', () => readEmail(fieldsOf({ email: 'ada' }))],
+  ['The password is missing.', () => readPassword(fieldsOf({}))],
+  ['The code is missing.', () => readCode(fieldsOf({}))],
+  ['The code is missing, or is not one of six to ten digits.', () => readEmailCode(fieldsOf({}))],
+  [
+    'Enter a valid email address.',
+    () => asBadAddress(new AuthError('invalid_request', { reason: 'validation_failed' })),
+  ],
+])('a client without a form is told: %s', (message, read) => expect(thrownBy(read)).toMatchObject({ message }));
+
 it.each([
   [{}, {}],
   [{ captchaToken: 'a', 'cf-turnstile-response': 'b', 'h-captcha-response': 'c' }, { captchaToken: 'a' }],

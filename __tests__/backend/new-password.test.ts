@@ -29,6 +29,7 @@ describe('a new password', () => {
   it('is left to the project without the option', () => {
     expect(readNewPassword(new Map([['password', 'a']]))).toBe('a');
     expect(refusalOf('').code).toBe('invalid_request');
+    expect(readNewPassword(new Map([['password', 'ä'.repeat(36)]]))).toBe('ä'.repeat(36));
     expect(refusalOf('ä'.repeat(37))).toMatchObject({ code: 'weak_password', text: 'passwordTooLong' });
   });
 });
@@ -46,13 +47,27 @@ describe('the length that pages say', () => {
     expect(given.minLength()).toBe(10);
   });
 
+  it.each([1, 72])('is learned where it is %i, which a password can have', (count) => {
+    const rule = createPasswordRule(undefined);
+    rule.learn(short(count));
+    expect(rule.minLength()).toBe(count);
+  });
+
+  it.each([{}, { message: 7 }, { message: 'Password is too short' }])(
+    'is not named where the refusal does not name it: %j',
+    (refusal) => {
+      const { message } = weakPassword({ reasons: ['length'], ...refusal }, {});
+      expect(message).toBe('This password is too short. Choose a longer one.');
+    },
+  );
+
   it.each([
     ['another failure', new AuthError('provider_unavailable')],
     ['no failure', undefined],
     ['a weak password without a length', weakPassword({ reasons: ['length'] }, {})],
     ['another weakness', weakPassword({ reasons: ['pwned'], message: 'at least 99 characters' }, {})],
     ['zero', short(0)],
-    ['more than a password can have', short(500)],
+    ['more than a password can have', short(73)],
     ['another field', new FormProblem('code', 'codeMissing', 'x', { values: { count: '30' } })],
   ])('is not learned from %s', (_what, refusal) => {
     const rule = createPasswordRule(undefined);

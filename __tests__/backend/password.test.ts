@@ -3,6 +3,7 @@ import createDebug from 'debug';
 import { getSupabaseClient } from '../../lib/backend/index.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { changedAnswers } from '../support/changed-answers.ts';
 import { sendText } from '../support/hosts.ts';
 import { flowPrefix } from '../support/variant.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
@@ -677,6 +678,18 @@ describe('a signed-in user', () => {
     expect((await change('wrong')).json.error.code).toBe('current_password_wrong');
     expect((await change(ada.password)).status).toBe(200);
     expect((await signIn(fresh)).status).toBe(200);
+  });
+
+  it.each<[string, (user: any) => object]>([
+    ['no address anymore', (user) => ({ ...user, email: '' })],
+    ['no address', (user) => ({ ...user, email: undefined })],
+    ['another user', (user) => ({ ...user, id: 'another' })],
+  ])('is asked for one password only where the backend names %s', async (_what, change) => {
+    await start({ options: { fetch: changedAnswers(/\/auth\/v1\/user$/, change) } });
+    const visitor = await app.signedIn({ claims: { email: 'former@example.com' } });
+    const answer = await visitor.postJson('/auth/password', { currentPassword: ada.password, password: fresh });
+    expect([answer.status, answer.json.error.code]).toEqual([422, 'current_password_wrong']);
+    expect([app.supabase.calls('user'), app.supabase.calls('password')]).toEqual([1, 1]);
   });
 
   it('with a JSON client gets the URL of the form', async () => {

@@ -10,6 +10,7 @@ import {
   rethrowStaleKeys,
 } from '../../lib/backend/provider-errors.ts';
 import { AuthError } from '../../lib/errors.ts';
+import { urgentWindowMs } from '../../lib/tokens/access-token.ts';
 import type { ProviderResponse } from '../../lib/backend/connection.ts';
 
 const none: ProviderResponse = { kind: 'none' };
@@ -199,6 +200,8 @@ describe('a failure that a callback reports', () => {
     ['server_error', 'hook_timeout', 'sign_in_failed', undefined],
     ['temporarily_unavailable', 'a_code_of_tomorrow', 'sign_in_failed', undefined],
     ['access_denied', null, 'access_denied', undefined],
+    ['access_denied', '', 'access_denied', undefined],
+    ['access_denied', 'user_not_found', 'sign_in_failed', undefined],
     ['anything', 'anything', 'sign_in_failed', undefined],
     [null, null, 'sign_in_failed', undefined],
   ] as const)('%s %s is %s', (error, errorCode, code, retryAfter) => {
@@ -219,6 +222,11 @@ describe('the reason, for operators,', () => {
     expect(providerError(answered(500, code), undefined).reason).toBe(reason);
     expect(callbackError('server_error', code ?? null).reason).toBe(code === undefined ? 'server_error' : reason);
   });
+});
+
+it('a callback without any code has no reason', () => {
+  expect(callbackError(null, null).reason).toBeUndefined();
+  expect(callbackError('access_denied', null).reason).toBe('access_denied');
 });
 
 it.each(['email_address_not_provided', 'user_sso_managed', 'reauthentication_needed'])(
@@ -288,6 +296,8 @@ describe('a token that was verified here, and that the backend refuses', () => {
     [{}, 1],
     [{ exp: 'soon' }, 1],
     [{ exp: now / 1000 + 3_600 }, 1],
+    [{ exp: (now + urgentWindowMs) / 1000 + 1 }, 1],
+    [{ exp: (now + urgentWindowMs) / 1000 }, 0],
     [{ exp: now / 1000 }, 0],
     [{ exp: now / 1000 - 1 }, 0],
   ])('is an outage; with the claims %j operators get %i warnings', (claims, warnings) => {

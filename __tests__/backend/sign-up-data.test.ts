@@ -53,6 +53,8 @@ describe('signUp.data', () => {
     const form = await postForm(app.visitor(), '/auth/signup', { ...eve, text: 'ä'.repeat(2_050) });
     expect([form.status, form.text]).toEqual([422, expect.stringContaining('too much text')]);
     expect(app.supabase.calls('signup')).toBe(0);
+    const event = { type: 'sign_in_failed', adapter: 'backend', code: 'form_refused', reason: 'data_too_large' };
+    expect(app.events).toEqual([event, event]);
     const small = await app.visitor().postJson('/auth/signup', { ...eve, text: 'x'.repeat(4_085) });
     expect([small.status, app.supabase.calls('signup')]).toEqual([200, 1]);
   });
