@@ -21,6 +21,16 @@ describeAtRoot('with pages of the application’s own', () => {
     );
   });
 
+  it('redirects keep that another account is asked for, and nothing else of the query', async () => {
+    const asked = await app.visitor().get('/auth/login?prompt=login&returnTo=/account&x=1');
+    expect(asked.headers.location).toBe('/welcome?from=auth&prompt=login&returnTo=%2Faccount');
+    const other = await app.visitor().get('/auth/login?prompt=consent');
+    expect(other.headers.location).toBe('/welcome?from=auth');
+    expect((await app.visitor().getJson('/auth/login?prompt=login')).json).toEqual({
+      redirectTo: '/welcome?from=auth&prompt=login',
+    });
+  });
+
   it('a failed form redirects to them with the code, never with what was typed', async () => {
     const failed = await postForm(app.visitor(), '/auth/login', wrong);
     expect([failed.status, failed.headers.location]).toEqual([303, '/welcome?from=auth&error=invalid_credentials']);
