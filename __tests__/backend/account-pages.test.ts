@@ -1,14 +1,8 @@
 import { everyPageState } from '../support/built-in-pages.ts';
-import { ofAccount, outcome, outlineOf, page, refused, step, withEmblem } from '../support/page-outline.ts';
+import { named, ofAccount, outcome, outlineOf, page, refused, withEmblem } from '../support/page-outline.ts';
 
-/** The name has its own text direction. */
-const removal = (name: string, ...lines: readonly string[]): string[] => [
-  '200',
-  `title: Remove “${name}”? · Northwind`,
-  `h1: Remove “ ${name} ”?`,
-  'app: Northwind',
-  ...lines,
-];
+const removal = (name: string, ...lines: readonly string[]): string[] => named(page(`Remove “${name}”?`, ...lines));
+
 const returnTo = '  returnTo=/account?tab=1';
 const queried = 'returnTo=%2Faccount%3Ftab%3D1';
 const backToSignIn = `Back to sign-in → /auth/login?${queried}`;
@@ -202,20 +196,6 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     '  type=recovery',
     '  [Continue]',
   ),
-  'confirmation sent': [
-    '200',
-    'title: Check your email · Northwind',
-    'emblem: ',
-    'h1: Check your email',
-    step,
-    'status: We sent a link to ada@example.com . Open it to confirm your address.',
-    'wait: You can send another one in 60 seconds.',
-    'form to /auth/resend',
-    '  email=ada@example.com',
-    '  [Resend email] quiet',
-    'hint: Didn’t get it? Check your spam folder.',
-    'Back to sign-in → /auth/login',
-  ],
   forgot: page('Reset your password', forgotLead, ...forgotForm(email.empty)),
   'forgot, email malformed': refused('400', 'Reset your password', forgotLead, ...forgotForm(email.malformed)),
   'forgot, throttled': refused('429', 'Reset your password', forgotLead, tooMany, ...forgotForm(email.kept)),
@@ -507,7 +487,7 @@ it.each(Object.keys(expected))('the page "%s" reads, asks and leads as it should
 });
 
 it('the outlines are of all account pages', () => {
-  const account = /^(confirm|forgot|password|link expired|verify|factor|enroll|code|sso)/;
+  const account = /^(confirm\b|forgot|password|link expired|verify|factor|enroll|code|sso)/;
   const names = Object.keys(states).filter((name) => account.test(name));
   expect(Object.keys(expected).sort()).toEqual(names.sort());
 });

@@ -1,12 +1,8 @@
 import { everyPageState } from '../support/built-in-pages.ts';
-import { ofAccount, outcome, outlineOf, page, refused } from '../support/page-outline.ts';
+import { named, ofAccount, outcome, outlineOf, page, refused, withoutForm } from '../support/page-outline.ts';
 
 const queried = 'returnTo=%2Faccount%3Ftab%3D1';
 const longName = 'Donaudampfschifffahrtsgesellschaftskapitänsmützenverwaltung &lt;b&gt;verified&lt;/b&gt; by Google';
-/** The name that an app gave itself has its own text direction. */
-const named = (lines: readonly string[]): string[] =>
-  ofAccount(lines).map((line) => (line.startsWith('h1: ') ? line.replace('“', '“ ').replace('”', ' ”') : line));
-
 const openid = 'text: Know who you are';
 const profile = 'text: See your profile, such as your name and picture';
 const mail = 'text: See your email address';
@@ -36,8 +32,6 @@ function consent({
     ),
   );
 }
-
-const withoutForm = (lines: readonly string[]): string[] => lines.with(0, '200, no form may be sent');
 
 const expected: Readonly<Record<string, readonly string[]>> = {
   consent: consent(),

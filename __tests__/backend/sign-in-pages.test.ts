@@ -1,5 +1,14 @@
 import { everyPageState } from '../support/built-in-pages.ts';
-import { ofAccount, outcome, outlineOf, page, refused, withEmblem } from '../support/page-outline.ts';
+import {
+  named,
+  ofAccount,
+  outcome,
+  outlineOf,
+  page,
+  refused,
+  withEmblem,
+  withoutForm,
+} from '../support/page-outline.ts';
 
 const returnTo = '  returnTo=/account?tab=1';
 const queried = 'returnTo=%2Faccount%3Ftab%3D1';
@@ -125,10 +134,6 @@ const renaming = (id: string, input: string, ...message: readonly string[]): str
   '  [Save name]',
   cancel,
 ];
-/** A name in a heading has its own text direction. */
-const named = (lines: readonly string[]): string[] =>
-  ofAccount(lines).map((line) => (line.startsWith('h1: ') ? line.replace('“', '“ ').replace('”', ' ”') : line));
-
 const expected: Readonly<Record<string, readonly string[]>> = {
   'sign-in': signIn(...two, ...passwordForm(empty), ...toSignUp),
   'sign-in, plain': [
@@ -208,12 +213,14 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
   'sign-in, signed in': outcome(
     'emblem good',
-    page(
-      'You’re signed in',
-      'lead: Signed in as ada@example.com',
-      'Continue → /account?tab=1',
-      `Use another account → /auth/login?${queried}&prompt=login`,
-    ).with(0, '200, no form may be sent'),
+    withoutForm(
+      page(
+        'You’re signed in',
+        'lead: Signed in as ada@example.com',
+        'Continue → /account?tab=1',
+        `Use another account → /auth/login?${queried}&prompt=login`,
+      ),
+    ),
   ),
   'sign-up': page(
     'Create your account',
@@ -286,20 +293,24 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
   'please sign in': outcome(
     'emblem',
-    page(
-      'Sign in to continue',
-      'status: This link has been used, has expired, or was opened in another browser.',
-      'Sign in → /auth/login',
-      'Forgot password? → /auth/forgot',
-    ).with(0, '200, no form may be sent'),
+    withoutForm(
+      page(
+        'Sign in to continue',
+        'status: This link has been used, has expired, or was opened in another browser.',
+        'Sign in → /auth/login',
+        'Forgot password? → /auth/forgot',
+      ),
+    ),
   ),
   'one more link': outcome(
     'emblem',
-    page(
-      'One more link to open',
-      'status: Open the links in both emails: the one to your old address and the one to your new address.',
-      'Continue → /',
-    ).with(0, '200, no form may be sent'),
+    withoutForm(
+      page(
+        'One more link to open',
+        'status: Open the links in both emails: the one to your old address and the one to your new address.',
+        'Continue → /',
+      ),
+    ),
   ),
   passkeys: ofAccount(page('Passkeys', passkeysLead, ...passkeyRows, ...addPasskey)),
   'passkeys, none': ofAccount(page('Passkeys', passkeysLead, ...addPasskey)),

@@ -99,3 +99,8 @@ export const refused = (status: string, heading: string, ...lines: readonly stri
 ];
 /** A page that only tells how something ended. */
 export const outcome = (emblem: string, lines: readonly string[]): string[] => ofAccount(withEmblem(emblem, lines));
+/** A page without a form. */
+export const withoutForm = (lines: readonly string[]): string[] => lines.with(0, '200, no form may be sent');
+/** A page of the account whose heading has a name, which has its own text direction. */
+export const named = (lines: readonly string[]): string[] =>
+  ofAccount(lines).map((line) => (line.startsWith('h1: ') ? line.replace('“', '“ ').replace('”', ' ”') : line));
