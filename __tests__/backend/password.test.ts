@@ -5,6 +5,7 @@ import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { changedAnswers } from '../support/changed-answers.ts';
 import { sendText } from '../support/hosts.ts';
+import { until } from '../support/until.ts';
 import { flowPrefix } from '../support/variant.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 import { createShared } from '../support/shared-memory.ts';
@@ -522,6 +523,22 @@ describe('a signed-in user', () => {
     expect((await elsewhere.getJson('/api/me')).status).toBe(401);
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
     expect([(await signIn(fresh)).status, (await signIn(ada.password)).status]).toEqual([200, 401]);
+  });
+
+  it('keeps its cookie in another tab while the password is being changed', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const tab = app.visitor();
+    for (const [name, value] of visitor.cookies) tab.cookies.set(name, value);
+    const gate = app.supabase.gate('logout');
+    const changing = visitor.postJson('/auth/password', { currentPassword: ada.password, password: fresh });
+    await until(() => app.supabase.calls('logout') > 0);
+    // The former session has ended, and the cookie of the new one is on its way.
+    const meanwhile = await tab.getJson('/auth/session');
+    expect([meanwhile.status, meanwhile.setCookies]).toEqual([401, []]);
+    gate.open();
+    expect((await changing).status).toBe(200);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 
   it('can change the password where the project also asks for the current one', async () => {
