@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { createClock } from '../support/clock.ts';
 import {
   createMemoryApp,
@@ -231,11 +232,86 @@ it('does not send a token that a switch has spent, where only the record of that
   };
   const { session } = await one.resolver.switchSession(header, variant, {});
   expect([session?.accessToken, provider.calls.length]).toEqual(['access for refresh-2', 1]);
-  // Its own token is still valid; once it has expired, the browser may hold the next one.
+  // Its own token is still valid; once it has expired, the browser may hold the next one, so nothing has ended.
   expect((await visit(two, header)).session?.accessToken).toBe('access for refresh-1');
   clock.advance(tokenLifetimeMs);
   expect(await visit(two, header)).toEqual({ session: null, cookies: [] });
-  expect(provider.calls).toHaveLength(1);
+  expect([provider.calls.length, two.events]).toEqual([1, []]);
+});
+
+describe('a renewed session is confirmed, except where other processes may know more', () => {
+  const [before, next, user] = ['session-ada-0', 'its next id', 'ada'];
+
+  it.each([
+    ['about nothing', [], true],
+    ['about its user', [`b2b:user:${hash(user)}`], false],
+    ['under the id of its former token', [`b2b:session:${hash(before)}`], false],
+    ['under the id that its new token has', [`b2b:session:${hash(next)}`], false],
+  ])('%s', async (_what, unknown, isConfirmed) => {
+    const shared = createShared();
+    const { app, visitNow } = setUp((source) => ({
+      shared: {
+        ...shared,
+        read: (subject) => (unknown.includes(subject) ? Promise.reject(new Error('away')) : shared.read(subject)),
+      },
+      source: {
+        async refresh(...asked) {
+          const outcome = await source.refresh(...asked);
+          return outcome.kind === 'renewed'
+            ? { ...outcome, content: { ...outcome.content, sessionId: next } }
+            : outcome;
+        },
+      },
+    }));
+    const { session } = await visitNow();
+    expect(app.resolver.isConfirmed(session!)).toBe(isConfirmed);
+  });
+});
+
+it('a request whose headers are sent uses an answer that is due, and spends no token', async () => {
+  const { app, clock, provider, browser, visitNow } = setUp();
+  await visitNow();
+  clock.advance(tokenLifetimeMs - 10_000);
+  expect((await visit(app, browser.header(), () => true)).session?.accessToken).toBe('access for refresh-2');
+  expect([provider.calls, app.eventTypes()]).toEqual([['refresh-1'], ['session_refreshed']]);
+});
+
+it('the end of a session is reported once, however many requests wait for the renewal', async () => {
+  const { app, content, provider, visitNow } = setUp();
+  provider.revoke(content.sessionId);
+  await Promise.all([visitNow(), visitNow(), visitNow()]);
+  expect(app.eventTypes()).toEqual(['session_ended', 'session_rejected']);
+});
+
+it('a switch for which the provider says that the session has ended spends no token', async () => {
+  const shared = createShared();
+  const merge = jest.spyOn(shared, 'merge');
+  const { app, content, provider, browser } = setUp(() => ({ shared }));
+  provider.revoke(content.sessionId);
+  const variant = { name: 'south', isReached: () => false, refresh: (held: MemoryContent) => provider.refresh(held) };
+  expect((await app.resolver.switchSession(browser.header(), variant, {})).session).toBeNull();
+  expect([provider.calls.length, merge.mock.calls]).toEqual([1, []]);
+});
+
+it.each([
+  ['uses the answer of a renewal that was under way, if that has what it asks for', 'refresh-2'],
+  ['switches from the answer of a renewal that was under way', 'refresh-3'],
+])('a switch %s', async (_what, reached) => {
+  const { app, browser, open } = withGate();
+  const renewing = visit(app, browser.header());
+  while (app.provider.calls.length === 0) await settled();
+  const switching = app.resolver.switchSession(
+    browser.header(),
+    {
+      name: 'south',
+      isReached: ({ accessToken }) => accessToken === `access for ${reached}`,
+      refresh: (content: MemoryContent) => app.provider.refresh(content),
+    },
+    {},
+  );
+  open();
+  expect((await renewing).session?.accessToken).toBe('access for refresh-2');
+  expect((await switching).session?.accessToken).toBe(`access for ${reached}`);
 });
 
 describe('a sign-out during a renewal', () => {

@@ -1,16 +1,21 @@
+import { jest } from '@jest/globals';
 import { createOutageReport } from '../../lib/session/outages.ts';
 import { hash } from '../../lib/session/record.ts';
 import { createRevocations, revocationMs } from '../../lib/session/revocations.ts';
+import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import { createClock } from '../support/clock.ts';
+import { createShared } from '../support/shared-memory.ts';
 
-const createLocal = (now = createClock().now) =>
+const createProcess = (now: () => number, shared?: SharedCoordinator) =>
   createRevocations(
     'b2b',
-    undefined,
-    createOutageReport(undefined, () => undefined),
+    shared,
+    createOutageReport(shared, () => undefined),
     now,
     { count: 0 },
   );
+
+const createLocal = (now = createClock().now) => createProcess(now);
 
 const keysOf = (sessionId: string | undefined) =>
   createLocal().keysOf({ sessionId, userId: undefined, beganAt: 0, issuedAt: 0 }, undefined);
@@ -47,6 +52,153 @@ describe('a revocation', () => {
   ])('lasts for the whole lifetime of %s and 25 seconds', (_, lifetime, expected) => {
     expect(revocationMs(lifetime)).toBe(expected);
   });
+});
+
+describe('a sign-in begins', () => {
+  const facts = { sessionId: 'session', userId: 'ada', beganAt: 0, issuedAt: 0 };
+
+  it.each<[string, string, (revocations: ReturnType<typeof createLocal>) => Promise<unknown>, number]>([
+    ['now', 'nothing happened before', () => Promise.resolve(), 5_000],
+    ['later', 'endSession was called for its user', (before) => before.end({ userId: 'ada' }), 10_001],
+    ['later', 'its session was signed out', (before) => before.revoke('session', 'signed_out', 1_000), 10_001],
+    ['later', 'its session was replaced', (before) => before.revoke('session', 'replaced', 1_000), 10_001],
+    [
+      'now',
+      'no sign-in can continue its session',
+      (before) => before.revoke('session', 'signed_out', 1_000, Infinity),
+      5_000,
+    ],
+  ])('%s where %s, although the clock was set back since', async (_when, _where, happen, expected) => {
+    const clock = createClock(10_000);
+    const revocations = createLocal(clock.now);
+    await happen(revocations);
+    clock.advance(-5_000);
+    expect(await revocations.begin(revocations.keysOf(facts, 'token'))).toBe(expected);
+  });
+});
+
+/** Two processes with a coordinator, and a session of a user with another one. */
+function createTwo() {
+  const clock = createClock();
+  const shared = createShared(clock.now);
+  const [one, two] = [createProcess(clock.now, shared), createProcess(clock.now, shared)];
+  const factsOf = (sessionId: string) => ({
+    sessionId,
+    userId: 'ada',
+    beganAt: clock.now() - 1_000,
+    issuedAt: clock.now() - 1_000,
+  });
+  const [kept, other] = [factsOf('kept'), factsOf('other')];
+  const keys = one.keysOf(kept, 'token');
+  /** What the kept token is worth, as a cookie's and as a bearer token, and what another session's is. */
+  const standingsIn = (revocations: typeof one) =>
+    Promise.all(
+      [revocations.check(kept, 'token'), revocations.check(kept, undefined), revocations.check(other, 'its token')].map(
+        async (check) => (await check).standing,
+      ),
+    );
+  return { clock, shared, one, two, kept, keys, standingsIn };
+}
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('a call that renews the tokens of all sessions of a user but one', () => {
+  it('leaves its token, and its access token as a bearer token, in every process', async () => {
+    const { one, two, keys, standingsIn } = createTwo();
+    await one.renewOthers('ada', [keys]);
+    for (const each of [one, two]) expect(await standingsIn(each)).toEqual(['live', 'live', 'stale']);
+  });
+
+  it('leaves them, too, where a process whose clock is ahead had its session renewed', async () => {
+    const { clock, shared, one, keys, standingsIn } = createTwo();
+    const ahead = createProcess(() => clock.now() + 30_000, shared);
+    await ahead.renew({ sessionId: 'kept' });
+    await one.check({ ...keys, sessionId: 'kept', userId: 'ada' }, 'token');
+    const start = one.refreshStart(keys);
+    await one.acceptRenewed(keys, start, 1_000_000);
+    expect(await standingsIn(one)).toEqual(['live', 'stale', 'live']);
+    await one.renewOthers('ada', [keys]);
+    expect(await standingsIn(one)).toEqual(['live', 'live', 'stale']);
+  });
+
+  it.each(['before it, in another process', 'while it asks the coordinator'])(
+    'leaves no token for which renewSession was called %s',
+    async (when) => {
+      const { shared, one, two, keys, standingsIn } = createTwo();
+      const asked = Promise.withResolvers<undefined>();
+      if (when.startsWith('before')) await two.renew({ userId: 'ada' });
+      else shared.heldBy = asked.promise;
+      const calling = one.renewOthers('ada', [keys]);
+      await nextTurn();
+      shared.heldBy = undefined;
+      if (!when.startsWith('before')) await one.renew({ userId: 'ada' });
+      asked.resolve(undefined);
+      await calling;
+      expect(await standingsIn(one)).toEqual(['stale', 'stale', 'stale']);
+    },
+  );
+
+  it('leaves no token of a session of which only the coordinator could tell whether it goes on', async () => {
+    const { shared, one, two, keys, standingsIn } = createTwo();
+    const read = shared.read.bind(shared);
+    await one.end({ userId: 'ada' });
+    await two.begin(keys, keys.beganAt);
+    shared.read = (subject) => (subject === keys.session ? Promise.reject(new Error('away')) : read(subject));
+    await one.renewOthers('ada', [keys]);
+    shared.read = read;
+    expect(await standingsIn(two)).toEqual(['stale', 'stale', 'ended']);
+  });
+});
+
+describe('a call that ends all sessions of a user but one', () => {
+  it('leaves no session that ended before it, in another process', async () => {
+    const { one, two, kept, standingsIn } = createTwo();
+    await two.end({ userId: 'ada' });
+    await one.endOthers(kept);
+    for (const each of [one, two]) expect(await standingsIn(each)).toEqual(['ended', 'ended', 'ended']);
+  });
+
+  it('leaves the one in every process', async () => {
+    const { one, two, kept, standingsIn } = createTwo();
+    await one.endOthers(kept);
+    for (const each of [one, two]) expect(await standingsIn(each)).toEqual(['live', 'live', 'ended']);
+  });
+});
+
+describe('the coordinator is told nothing of a session without an id', () => {
+  const ada = `b2b:user:${hash('ada')}`;
+
+  it.each<[string, (process: ReturnType<typeof createProcess>, keys: ReturnType<typeof keysOf>) => Promise<unknown>]>([
+    ['when it begins after endSession', (process, keys) => process.begin(keys)],
+    ['when its token was renewed', (process, keys) => process.acceptRenewed(keys, process.refreshStart(keys), 1_000)],
+    [
+      'when its token was exchanged for another organization',
+      (process) => process.spend([undefined], ['token'], 1_000),
+    ],
+  ])('%s', async (_when, happen) => {
+    const { shared, one, kept } = createTwo();
+    await one.end({ userId: 'ada' });
+    await one.renew({ userId: 'ada' });
+    const merge = jest.spyOn(shared, 'merge');
+    await happen(one, one.keysOf({ ...kept, sessionId: undefined }, 'token'));
+    expect(merge).not.toHaveBeenCalled();
+  });
+
+  it.each(['endOthers', 'renewOthers'] as const)('by %s, which keeps none then', async (name) => {
+    const { shared, one, kept } = createTwo();
+    const merge = jest.spyOn(shared, 'merge');
+    const facts = { ...kept, sessionId: undefined };
+    if (name === 'endOthers') await one.endOthers(facts);
+    else await one.renewOthers('ada', [one.keysOf(facts, 'token')]);
+    expect(merge.mock.calls.map(([subject]) => subject)).toEqual([ada]);
+  });
+});
+
+it('the coordinator is told nothing of a renewed token that no call concerns', async () => {
+  const { shared, one, keys } = createTwo();
+  const merge = jest.spyOn(shared, 'merge');
+  await one.acceptRenewed(keys, one.refreshStart(keys), 1_000);
+  expect(merge).not.toHaveBeenCalled();
 });
 
 describe('the key of a session', () => {

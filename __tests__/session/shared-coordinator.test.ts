@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { createAskShared, createOutageReport } from '../../lib/session/outages.ts';
 import { boundCoordinator } from '../../lib/session/shared-coordinator.ts';
 import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
@@ -44,6 +45,23 @@ describe('a coordinator with a time limit', () => {
       throw bug;
     };
     await expect(bound.read('user')).rejects.toBe(bug);
+  });
+});
+
+describe('a call of the coordinator that has no answer', () => {
+  beforeEach(() => jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate'] }));
+  afterEach(() => jest.useRealTimers());
+
+  it.each<[string, (bound: SharedCoordinator) => Promise<unknown>]>([
+    ['read', (bound) => bound.read('user')],
+    ['merge', (bound) => bound.merge('user', { ended: 5 }, 1_000)],
+    ['take', (bound) => bound.take('line', { token: 'a', holder: 'one' }, [])],
+    ['settle', (bound) => bound.settle('line', { from: '', version: '1', line: '', known: [], ttlMs: 0 })],
+  ])('fails at the time limit: %s', async (name, call) => {
+    const shared = Object.assign(new Coordinator(), { [name]: () => new Promise(() => undefined) });
+    const failed = expect(call(boundCoordinator(shared, 1_234))).rejects.toThrow('1234 ms');
+    await jest.advanceTimersByTimeAsync(1_234);
+    await failed;
   });
 });
 

@@ -32,6 +32,9 @@ describe('tokens that an application stores', () => {
     clock.advance(tokenLifetimeMs);
     await visit(app, headerOf(content));
     expect(await reasonOf(content)).toBe('superseded');
+    // It is no longer known which of the session's tokens were the newest.
+    clock.advance(10 * 60_000 + 1);
+    expect(await reasonOf(content)).toBe('superseded');
   });
 
   it('are not superseded where the provider gives the same refresh token again', async () => {

@@ -56,7 +56,8 @@ export type Revocation = 'signed_out' | 'replaced' | 'ended';
  */
 export type Standing = Revocation | 'stale' | 'spent' | 'live';
 
-const never = -1;
+/** Before every time. */
+export const never = -1;
 /** The latest time that a `Date` can hold. */
 export const forever = 8_640_000_000_000_000;
 export const emptyRecord: SessionRecord = {};

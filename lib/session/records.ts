@@ -192,11 +192,18 @@ function readAnswer(answer: unknown): Answer {
   return times.every(([, time]) => Number.isFinite(time)) ? Object.fromEntries(times) : 'unknown';
 }
 
-/** @param adapter the adapter of these sessions: two adapters may share a coordinator */
+/** Where the times of a session, or of a user, are kept. @param adapter the adapter of these sessions: two adapters may share a coordinator */
+export function createSubjectOf(adapter: string) {
+  return (target: SessionTarget): string =>
+    'sessionId' in target ? `${adapter}:session:${hash(target.sessionId)}` : `${adapter}:user:${hash(target.userId)}`;
+}
+
+/** @param adapter likewise */
 export function createKeysOf(adapter: string): KeysOf {
+  const subjectOf = createSubjectOf(adapter);
   return ({ sessionId, userId, clientId, beganAt, issuedAt }, token) => {
-    const session = sessionId === undefined ? undefined : `${adapter}:session:${hash(sessionId)}`;
-    const user = userId === undefined ? undefined : `${adapter}:user:${hash(userId)}`;
+    const session = sessionId === undefined ? undefined : subjectOf({ sessionId });
+    const user = userId === undefined ? undefined : subjectOf({ userId });
     const grant =
       userId === undefined || clientId === undefined
         ? undefined

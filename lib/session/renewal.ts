@@ -154,7 +154,7 @@ function createRound<Content>(
       if (!isConfirmed) unconfirmed.add(taken.session);
     }
     // Renewed before `renewSession` was called: its claims may be outdated, too.
-    if (standing === 'stale' && taken.kind !== 'ended') return { kind: 'old', next };
+    if (standing === 'stale') return { kind: 'old', next };
     return taken.kind === 'renewed' && !isNew && isOld(taken, standing) ? { kind: 'old', next, answer: taken } : taken;
   };
 }
@@ -191,7 +191,7 @@ async function takeAnswer<Content>(
   next: StoredSession<Content>,
   places: readonly Place[],
   asked: 'new' | RefreshVariant<Content> | undefined,
-): Promise<RoundResult<Content>> {
+): Promise<Renewed<Content> | Old<Content>> {
   const { source, emit } = context;
   const isNew = asked === 'new';
   const verdict = await verifyStored(source, next, 'provider');

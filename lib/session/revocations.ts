@@ -6,6 +6,7 @@ import {
   freshName,
   isClosed,
   isRevocation,
+  never,
   renewed,
   reopenedName,
   sparedName,
@@ -13,7 +14,7 @@ import {
   standingOf,
 } from './record.ts';
 import type { RefreshStart, Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
-import { cookieMs, createKeysOf, createRecords, endOf, tokenMs } from './records.ts';
+import { cookieMs, createKeysOf, createRecords, createSubjectOf, endOf, tokenMs } from './records.ts';
 import { createClientGrants } from './client-grants.ts';
 import type { FoundRecord, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
 import type { OutageReport } from './outages.ts';
@@ -57,9 +58,10 @@ export function createRevocations(
 ) {
   const records = createRecords(shared, outages, now, changes);
   const keysOf = createKeysOf(adapter);
+  const subjectOf = createSubjectOf(adapter);
   const { notify, subscribe } = createListeners();
   const standings = createStandings({ records, keysOf, now });
-  const parts: Parts = { records, keysOf, notify, now, ...standings };
+  const parts: Parts = { records, keysOf, subjectOf, notify, now, ...standings };
   return {
     ...createEnding(parts),
     ...createRenewing(parts),
@@ -115,7 +117,7 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
     async find(sessionId: string | undefined, beganAt = 0): Promise<Revocation | undefined> {
       const keys = keysOf({ sessionId, userId: undefined, beganAt, issuedAt: Infinity }, undefined);
       const { record } = await records.find(keys.subjects);
-      return asRevocation(standingOf({ ...record, ended: -1, closed: -1 }, keys));
+      return asRevocation(standingOf({ ...record, ended: never, closed: never }, keys));
     },
     /** Asks the coordinator, too. @throws {AuthError} `provider_unavailable` where only the coordinator can tell */
     check: (facts: SessionFacts, token: string | undefined) => look(keysOf(facts, token), 'requests'),
@@ -127,6 +129,7 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
 interface Parts {
   readonly records: Records;
   readonly keysOf: KeysOf;
+  readonly subjectOf: ReturnType<typeof createSubjectOf>;
   readonly notify: (subject: string) => void;
   readonly look: (keys: SessionKeys, group: string | undefined) => Promise<RevocationCheck>;
   readonly known: (keys: SessionKeys) => Standing;
@@ -134,10 +137,7 @@ interface Parts {
 }
 
 /** Sign-ins, sign-outs and `endSession`. */
-function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 'keysOf' | 'notify' | 'now'>) {
-  const keysOfTarget = (target: Partial<Pick<SessionFacts, 'sessionId' | 'userId'>>): SessionKeys =>
-    keysOf({ sessionId: undefined, userId: undefined, beganAt: 0, issuedAt: 0, ...target }, undefined);
-
+function createEnding({ records, subjectOf, notify, now }: Pick<Parts, 'records' | 'subjectOf' | 'notify' | 'now'>) {
   return {
     /**
      * Records a completed sign-in: earlier `endSession` calls do not apply to it.
@@ -149,7 +149,7 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
     async begin(keys: SessionKeys, beganAt?: number): Promise<number> {
       const { session, subjects } = keys;
       const { record } = await records.find(subjects);
-      const { ended = -1, signedOut = -1, replaced = -1 } = record;
+      const { ended = never, signedOut = never, replaced = never } = record;
       const passed = [ended, signedOut, replaced].filter((time) => time < forever);
       const start = Math.max(now(), ...passed.map((time) => time + 1));
       // A sealed cookie names this start, and a token the provider's.
@@ -161,7 +161,7 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
     },
     /** Ends what began or was issued before now. @throws {AuthError} `provider_unavailable` where it applies in this process only */
     async end(target: SessionTarget): Promise<void> {
-      const subject = keysOfTarget(target).subjects.at(-1) ?? '';
+      const subject = subjectOf(target);
       await records.callNext({ subject, ...endOf(target), at: now() }, () => notify(subject));
     },
     /**
@@ -176,7 +176,7 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
       tokenLifetimeMs: number,
       beganAt = 0,
     ): Promise<void> {
-      const [subject = ''] = keysOfTarget({ sessionId }).subjects;
+      const subject = subjectOf({ sessionId });
       const until = Math.min(Math.ceil(Math.max(now(), beganAt)), forever);
       const change: SessionRecord = revocation === 'signed_out' ? { signedOut: until } : { replaced: until };
       const told = records.tell(subject, change, revocationMs(tokenLifetimeMs));
@@ -187,7 +187,7 @@ function createEnding({ records, keysOf, notify, now }: Pick<Parts, 'records' | 
 }
 
 /** What spares a sign-in that began then the earlier calls of `endSession`. @param beganAt in milliseconds since the epoch */
-function sparing({ ended = -1, closed = -1 }: SessionRecord, beganAt: number): SessionRecord {
+function sparing({ ended = never, closed = never }: SessionRecord, beganAt: number): SessionRecord {
   return {
     ...(beganAt <= ended && { [sparedName(beganAt)]: ended }),
     ...(isClosed(closed, beganAt) && { [reopenedName(beganAt)]: closed }),
@@ -195,14 +195,11 @@ function sparing({ ended = -1, closed = -1 }: SessionRecord, beganAt: number): S
 }
 
 /** `renewSession`, and the tokens that it does not concern. */
-function createRenewing({ records, keysOf, now }: Pick<Parts, 'records' | 'keysOf' | 'now'>) {
+function createRenewing({ records, subjectOf, now }: Pick<Parts, 'records' | 'subjectOf' | 'now'>) {
   return {
     /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
-    renew(target: SessionTarget): Promise<void> {
-      const facts = { sessionId: undefined, userId: undefined, beganAt: 0, issuedAt: 0, ...target };
-      const [subject = ''] = keysOf(facts, undefined).subjects;
-      return records.callNext({ subject, name: 'stale', at: now(), ttlMs: tokenMs });
-    },
+    renew: (target: SessionTarget): Promise<void> =>
+      records.callNext({ subject: subjectOf(target), name: 'stale', at: now(), ttlMs: tokenMs }),
     /** The state at the start of a refresh. */
     refreshStart: ({ subjects }: Pick<SessionKeys, 'subjects'>): RefreshStart => ({
       at: now(),
@@ -210,10 +207,10 @@ function createRenewing({ records, keysOf, now }: Pick<Parts, 'records' | 'keysO
     }),
     /** Records that a refresh issued a token. @param start of the refresh */
     async acceptRenewed(keys: SessionKeys, start: RefreshStart, ttlMs: number): Promise<void> {
-      const { session, token } = keys;
+      const { session } = keys;
       // A call that this process does not know yet requires another refresh.
       const change = renewed(records.known(keys.subjects), keys, start);
-      if (session === undefined || token === undefined || Object.keys(change).length === 0) return;
+      if (session === undefined || Object.keys(change).length === 0) return;
       await records.tell(session, change, ttlMs);
     },
     /**
@@ -223,34 +220,28 @@ function createRenewing({ records, keysOf, now }: Pick<Parts, 'records' | 'keysO
      */
     async spend(sessionIds: readonly (string | undefined)[], tokens: readonly string[], ttlMs: number): Promise<void> {
       const change = Object.fromEntries(tokens.map((token) => [spentName(token), Math.ceil(now())]));
-      const facts = { userId: undefined, beganAt: 0, issuedAt: 0 };
-      const subjects = new Set(sessionIds.flatMap((sessionId) => keysOf({ ...facts, sessionId }, undefined).subjects));
-      await Promise.all([...subjects].map((subject) => records.tell(subject, change, ttlMs)));
+      const ids = new Set(sessionIds.filter((sessionId) => sessionId !== undefined));
+      await Promise.all([...ids].map((sessionId) => records.tell(subjectOf({ sessionId }), change, ttlMs)));
     },
   };
 }
 
 /** Calls that spare a session. What is spared is told first, so that the call never applies to it. */
-function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
+function createOthers({ records, keysOf, subjectOf, notify, look, known, now }: Parts) {
   return {
     /** `renew` for a user's tokens except these of one session; these stay due if they already were. @throws {AuthError} likewise */
-    async renewOthers(user: string, kept: readonly SessionKeys[]): Promise<void> {
+    async renewOthers(userId: string, kept: readonly SessionKeys[]): Promise<void> {
       const looks = await Promise.all(kept.map((keys) => look(keys, undefined).catch(() => undefined)));
-      const fresh = kept.filter(
-        (keys, index) => looks[index] !== undefined && looks[index].standing !== 'stale' && known(keys) !== 'stale',
-      );
-      const [subject = ''] = keysOf(
-        { sessionId: undefined, userId: user, beganAt: 0, issuedAt: 0 },
-        undefined,
-      ).subjects;
+      const fresh = kept.filter((keys, index) => looks[index] !== undefined && known(keys) !== 'stale');
+      const subject = subjectOf({ userId });
       const stale = records.nextTime({ subject, name: 'stale', at: now() });
       const told = Promise.all(
-        fresh.map((keys) => {
-          const until = Math.max(stale, records.known(keys.subjects)['stale'] ?? -1);
+        fresh.map(async (keys) => {
+          const until = Math.max(stale, records.known(keys.subjects)['stale'] ?? never);
           // Also by its access token, which may be sent as a bearer token.
           const names = [freshName(keys), freshName({ ...keys, token: undefined })];
           const change = Object.fromEntries(names.map((name) => [name, until]));
-          return keys.session === undefined ? Promise.resolve(true) : records.tell(keys.session, change, tokenMs);
+          if (keys.session !== undefined) await records.tell(keys.session, change, tokenMs);
         }),
       );
       records.note(subject, { stale }, tokenMs);
@@ -266,13 +257,12 @@ function createOthers({ records, keysOf, notify, look, known, now }: Parts) {
       const { userId } = kept;
       if (userId === undefined) return;
       const keys = keysOf(kept, undefined);
-      // An unknown state counts as ended. A call that arrived while the coordinator was asked also counts.
-      const { standing } = await look(keys, undefined).catch(() => ({ standing: 'ended' }));
-      const isEnded = standing === 'ended' || known(keys) === 'ended';
-      const [user = ''] = keysOf({ ...kept, sessionId: undefined }, undefined).subjects;
+      // A call that arrives while the coordinator is asked also counts, and so does one that it alone could lift.
+      await records.find(keys.subjects);
+      const isEnded = known(keys) === 'ended';
+      const user = subjectOf({ userId });
       const ended = records.nextTime({ subject: user, name: 'ended', at: now() });
-      const until = Math.max(ended, records.known(keys.subjects)['ended'] ?? -1);
-      const spared = { [sparedName(keys.beganAt)]: until };
+      const spared = { [sparedName(keys.beganAt)]: ended };
       const spare = async (): Promise<boolean> =>
         isEnded || keys.session === undefined || records.tell(keys.session, spared, cookieMs);
       const isTold = spare();

@@ -58,9 +58,10 @@ async function holdsNewer<Content>(
   cookieHeader: string | undefined,
   allowance: Allowance,
 ): Promise<boolean> {
-  if (given.sessionId === undefined || cookieHeader === undefined) return false;
+  if (given.sessionId === undefined) return false;
   const read = await source.read(parseCookies(cookieHeader));
-  for (const candidate of read.kind === 'stored' ? read.candidates : []) {
+  if (read.kind !== 'stored') return false;
+  for (const candidate of read.candidates) {
     if (candidate.sessionId !== given.sessionId || candidate.issuedAt <= given.issuedAt) continue;
     if (source.isSealed) return true;
     // A sibling domain may have set a made-up cookie.
