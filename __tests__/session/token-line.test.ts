@@ -244,6 +244,14 @@ describe('two lines', () => {
     }
   });
 
+  it('choose the same one of two exchanges at the same time, in either order', () => {
+    const [one, other] = [chain('ab'), chain('ac')];
+    for (const merged of [mergeLines(one, other, now), mergeLines(other, one, now)]) {
+      expect(merged.spent).toEqual(other.spent);
+      expect(newestFor(merged, 'a')).toBe('c');
+    }
+  });
+
   it('know the way over a token that has closed', () => {
     const closed = deliver(chain('bc', emptyLine, now + 1), 'b', 'c', now + 1);
     const later = now + 2 + closingMs;

@@ -234,6 +234,14 @@ describe('one process', () => {
     expect(lines.settled(at('a'))).toEqual({ kind: 'renewed', text: 'of a2' });
   });
 
+  it('gives requests under way the successor of one token, also where another of its session was exchanged', async () => {
+    const { lines, clock } = setUp();
+    await lines.run(at('x'), to('x2'));
+    lines.follow(at('a'), at('b'), 'of b');
+    clock.advance(25_001);
+    expect([lines.knows(at('a')), lines.knows(at('x'))]).toEqual([false, true]);
+  });
+
   it('keeps the successors of a session rather than those that lead to another', async () => {
     const { lines } = setUp();
     await lines.run(at('a'), to('b'));
