@@ -1,5 +1,7 @@
+import { getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
+import { sendJson } from '../support/hosts.ts';
 
 let app: BackendApp;
 afterEach(() => app.close());
@@ -29,4 +31,19 @@ it('sends the visitor’s address to Supabase with forwardClientAddress, for eve
 it('sends no address to Supabase by default', async () => {
   await signInAndRenew();
   expect(addressesTold()).toEqual([undefined, undefined, undefined]);
+});
+
+it('sends it beside a bearer token, too', async () => {
+  app = await startBackendApp({
+    options: { clientAddress: () => '203.0.113.7', forwardClientAddress: true },
+    after: (host) =>
+      host.get('/mine', requireSession({ credentials: ['bearer'] }), (req, res, next) => {
+        getSupabaseClient(req)
+          .then((client) => client.from('notes').select())
+          .then(({ error }) => sendJson(res, { error }), next);
+      }),
+  });
+  const { access_token: token } = await app.supabase.issueSession(ada.email);
+  const answer = await app.visitor().get('/mine', { headers: { authorization: `Bearer ${token}` } });
+  expect([answer.json, addressesTold()]).toEqual([{ error: null }, ['203.0.113.7']]);
 });

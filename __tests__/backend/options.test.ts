@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
-import { backendAuth, ConfigurationError } from '../../lib/backend/index.ts';
+import { backendAuth, ConfigurationError, protectResource } from '../../lib/backend/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
+import { paths } from '../../lib/backend/option-schema.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import { problemsBy } from '../support/problems.ts';
 
@@ -37,6 +38,32 @@ describe('the key', () => {
     },
   );
 
+  it.each(['https://x.abcdefghijklmnopqrst.supabase.co', 'https://abcdefghijklmnopqrst.supabase.co.example'])(
+    'may name another project than a host that only resembles a project’s: %s',
+    async (url) => {
+      expect(problemsOf({ url, anonKey: await jwt({ role: 'anon', ref: 'zzzzzzzzzzzzzzzzzzzz' }) })).toEqual([]);
+    },
+  );
+
+  it('of another project is refused at the older host names, too', async () => {
+    const anonKey = await jwt({ role: 'anon', ref: 'zzzzzzzzzzzzzzzzzzzz' });
+    expect(problemsOf({ url: hosted.replace('.co', '.in'), anonKey })[0]).toContain('is a key of another project;');
+  });
+
+  it.each([
+    [999, []],
+    [1_000, [expect.stringContaining('is an expired key;')]],
+  ])('expires by the application’s own clock: at %i ms', async (time, problems) => {
+    const anonKey = await jwt({ role: 'anon', exp: 1 });
+    expect(problemsOf({ url: hosted, anonKey, now: () => time })).toEqual(problems);
+  });
+
+  it.each([7, 'nonsense', ''])('is judged without a usable URL, which is a problem of its own: %j', async (url) => {
+    const options = { url: url as string, anonKey: await jwt({ role: 'anon', ref: 'zzzzzzzzzzzzzzzzzzzz' }) };
+    expect(problemsOf(options)).toEqual([expect.stringMatching(/^url /)]);
+    expect(problemsOf({ ...options, anonKey: 'sb_secret_x' })).toHaveLength(2);
+  });
+
   it.each(['', undefined])('that is %j is one problem', (anonKey) => {
     expect(problemsOf({ url: hosted, anonKey })).toEqual([expect.stringMatching(/ is (?:empty|missing): /)]);
   });
@@ -59,7 +86,16 @@ describe('the key', () => {
     ['a key of another project', () => jwt({ role: 'anon', ref: 'zzzzzzzzzzzzzzzzzzzz' })],
     ['a key with blanks or quotes around it', () => ` ${publishable}`],
     ['a key with blanks or quotes around it', () => `'${publishable}'`],
+    ['a key with blanks or quotes around it', () => `${publishable}  `],
+    ['a key with blanks or quotes around it', () => `\`"${publishable}"\``],
+    ['a key of an unknown kind', () => 'sb_publishable_!'],
+    ['a key of an unknown kind', () => `${publishable}!`],
+    ['not a Supabase key', () => `x${publishable}`],
     ['not a Supabase key', () => 'your-anon-key'],
+    ['not a Supabase key', () => 'a.b'],
+    ['not a Supabase key', () => 'a.b.c.d'],
+    ['not a Supabase key', () => '!a.b.c'],
+    ['not a Supabase key', () => 'a.b.c!'],
     ['not a Supabase key', () => randomBytes(40).toString('base64')],
     ['a key of an unknown kind', () => 'a.b.c'],
   ];
@@ -134,13 +170,71 @@ describe('options', () => {
     [{ signOutScope: 'others' as 'local' }, 'signOutScope'],
     [{ protectedRoutes: '/a(.*)/b' }, 'protectedRoutes'],
     [{ throttle: true as unknown as false }, 'throttle'],
+    [{ pages: { signIn: '/auth/login' }, appBaseUrl: 'nonsense' }, 'pages.signIn is loginPath itself'],
+    [{ pages: { signIn: 'https://app.example/shop/auth/login' }, appBaseUrl: 'https://app.example/shop//' }, 'itself'],
+    [{ pages: 7 as never }, 'pages'],
+    [{ pages: { signIn: 7 as never } }, 'pages.signIn'],
+    [{ loginPath: 7 as never, pages: { signIn: '/auth/login' } }, 'loginPath'],
+    [{ providers: 'github' as never }, 'providers must be a list of providers'],
+    [{ providers: [null as never] }, 'providers.0'],
+    [{ providers: [7 as never] }, 'providers.0'],
+    [{ providers: [{} as never] }, 'providers.0'],
+    [{ url: 'https://host.example/?a=b' }, 'url (env BAAS_URL or NEXT_PUBLIC_BAAS_URL) must not carry credentials'],
+    [{ url: 'https://host.example/#a' }, 'must not carry credentials, a query or a fragment'],
+    [{ url: 'ftp://host.example' }, 'with http:// or https://'],
+    [{ throttle: { redis: null as never } }, 'throttle'],
+    [{ throttle: { redis: (() => undefined) as never } }, 'throttle'],
+    [{ throttle: { redis: { eval: expect, del: expect } as never } }, 'throttle'],
+    [{ throttle: { keyPrefix: '' } }, 'throttle'],
   ])('%j is a problem', (options, word) => {
     const problems = problemsOf({ url: hosted, anonKey: publishable, ...options });
     expect(problems.join('\n')).toContain(word);
   });
 
+  it.each<[string, string]>([
+    ['https://supabase.com/dashboard/project/abcdefghijklmnopqrst', 'abcdefghijklmnopqrst'],
+    ['https://www.supabase.com/dashboard/project/abcdefghijklmnopqrst/editor', 'abcdefghijklmnopqrst'],
+    ['https://app.supabase.io/project/abcdefghijklmnopqrst/', 'abcdefghijklmnopqrst'],
+    ['https://supabase.com/dashboard/project/abcdefghijklmnopqrs', '<project ref>'],
+    ['https://supabase.com/dashboard/project/abcdefghijklmnopqrstu', '<project ref>'],
+    ['https://supabase.com/', '<project ref>'],
+  ])('with the dashboard’s address %s name the project’s own', (url, ref) => {
+    expect(problemsOf({ url, anonKey: publishable })).toEqual([
+      `url (env BAAS_URL or NEXT_PUBLIC_BAAS_URL) is the dashboard’s address, not the project’s; paste https://${ref}.supabase.co`,
+    ]);
+  });
+
+  it.each(['https://xsupabase.com', 'https://supabase.com.example', 'https://api.supabase.com'])(
+    'may have a host that only resembles the dashboard’s: %s',
+    (url) => expect(problemsOf({ url, anonKey: publishable })).toEqual([]),
+  );
+
+  it('say once that a provider is there more often, and of each one', () => {
+    const providers = ['github', 'github', { name: 'github' }, 'google', 'google', 'gitlab'];
+    expect(problemsOf({ url: hosted, anonKey: publishable, providers })).toEqual([
+      'providers names "github" twice',
+      'providers names "google" twice',
+    ]);
+  });
+
+  it('take providers by name and as objects', () => {
+    const providers = ['github', { name: 'google', label: 'G' }];
+    expect(readBackendOptions({ url: hosted, anonKey: publishable, providers }, {}).providers).toEqual([
+      { name: 'github' },
+      { name: 'google', label: 'G' },
+    ]);
+  });
+
+  it('take a Redis client of any class', () => {
+    const method = () => Promise.resolve();
+    const redis = { eval: method, del: method, multi: () => ({}) };
+    expect(problemsOf({ url: hosted, anonKey: publishable, throttle: { redis, keyPrefix: 'own' } })).toEqual([]);
+  });
+
   it.each<BackendAuthOptions>([
     { pages: { signIn: '/auth/login?provider=github' } },
+    { pages: { signIn: '/auth/login', render: () => false } },
+    { pages: { signUp: '/auth/login' } },
     { pages: { signIn: '/auth/signup', signUp: '/join' } },
     { pages: { signIn: 'https://id.example/auth/login' } },
     { pages: { signIn: '/auth/login' }, appBaseUrl: 'https://app.example/shop' },
@@ -169,5 +263,48 @@ describe('options', () => {
 
   it('that are wrong stop the application at construction', () => {
     expect(() => backendAuth({ url: hosted, anonKey: 'sb_secret_x' })).toThrow(ConfigurationError);
+  });
+});
+
+describe('the adapter’s own routes', () => {
+  const base = { url: hosted, anonKey: publishable };
+  const all: BackendAuthOptions = {
+    ...base,
+    signInMethods: ['password', 'code', 'passkey'],
+    sso: true,
+    oauthConsent: true,
+  };
+  /** The option whose route answers a path. */
+  const optionOf = (options: BackendAuthOptions, path: string): string | undefined => {
+    const problems = problemsBy(() =>
+      protectResource(backendAuth(options), { path, clients: 'any', audience: hosted }),
+    );
+    return /which is (\w+) of the adapter/.exec(problems.join())?.[1];
+  };
+
+  it.each(Object.entries(paths))('%s answers %s, where everything is on', (option, path) => {
+    expect(optionOf(all, path)).toBe(option);
+    expect(optionOf({ ...all, [option]: '/own' }, '/own')).toBe(option);
+  });
+
+  const optional = {
+    forgotPath: { ...all, signInMethods: ['code'] },
+    passwordPath: { ...all, signInMethods: ['code'] },
+    signupPath: { ...all, signUp: false },
+    codePath: { ...all, signInMethods: ['password'] },
+    ssoPath: { ...all, sso: false },
+    passkeyPath: { ...all, signInMethods: ['password'] },
+    passkeysPath: { ...all, signInMethods: ['password'] },
+    passkeyScriptPath: { ...all, signInMethods: ['password'] },
+    consentPath: { ...all, oauthConsent: false },
+    connectedAppsPath: { ...all, oauthConsent: false },
+  } as const satisfies Partial<Record<keyof BackendAuthOptions, BackendAuthOptions>>;
+  it.each(Object.entries(optional))('%s answers nothing where it is off', (option, options) => {
+    const path = paths[option as keyof typeof paths];
+    expect(optionOf(options, path)).toBeUndefined();
+  });
+
+  it('for accounts need passwords', () => {
+    expect(optionOf({ ...all, signInMethods: ['code'] }, paths.signupPath)).toBeUndefined();
   });
 });

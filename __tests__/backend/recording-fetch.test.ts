@@ -1,5 +1,7 @@
 import type { RequestListener } from 'node:http';
-import { createRecordingFetch } from '../../lib/backend/connection.ts';
+import { text } from 'node:stream/consumers';
+import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from '../../lib/backend/connection.ts';
+import { AuthError } from '../../lib/errors.ts';
 import { serve } from '../support/servers.ts';
 import type { RunningServer } from '../support/servers.ts';
 
@@ -20,6 +22,21 @@ async function ask(signal: AbortSignal = AbortSignal.timeout(25_000), path = '/'
   const response = await gateway.fetch(server.origin + path);
   return { response, text: await response.text(), answer: gateway.answer() };
 }
+
+it('asks as it is told', async () => {
+  answer = (req, res) => {
+    void text(req).then((body) => res.end(JSON.stringify([req.method, req.headers['x-own'], body])));
+  };
+  const gateway = createRecordingFetch(fetch, AbortSignal.timeout(25_000));
+  const init = { method: 'POST', headers: { 'x-own': 'sent' }, body: 'text' };
+  for (const asked of [
+    gateway.fetch(`${server.origin}/passkeys`, init),
+    gateway.fetch(new URL('/passkeys', server.origin), init),
+    gateway.fetch(new Request(`${server.origin}/passkeys`, init)),
+  ]) {
+    expect(await (await asked).json()).toEqual(['POST', 'sent', 'text']);
+  }
+});
 
 it('has no answer before the first call', () => {
   expect(createRecordingFetch(fetch, AbortSignal.timeout(5_000)).answer()).toEqual({ kind: 'none' });
@@ -80,11 +97,45 @@ it.each(['<html>Sign in to the Wi-Fi</html>', '', 'null', '7', '"text"', '[]'])(
   },
 );
 
-it('passes through the 204 of a sign-out without a body', async () => {
-  say(204, '');
-  const { response, text, answer: seen } = await ask(undefined, '/auth/v1/logout?scope=local');
-  expect([response.status, text]).toEqual([204, '']);
-  expect(seen).toMatchObject({ kind: 'answered', status: 204 });
+it('has no code and no message of a success', async () => {
+  say(200, '{"code":"a code","error_code":"another","message":"a text","msg":"another"}', { 'retry-after': '7' });
+  const { answer: seen } = await ask();
+  expect(seen).toEqual({ kind: 'answered', status: 200, code: undefined, message: undefined, retryAfter: 7 });
+});
+
+it.each(['/auth/v1/logout?scope=local', '/auth/v1/passkeys/one', '/auth/v1/user/oauth/grants?client_id=x'])(
+  'passes through the 204 of %s without a body',
+  async (path) => {
+    say(204, '');
+    const { response, text, answer: seen } = await ask(undefined, path);
+    expect([response.status, text]).toEqual([204, '']);
+    expect(seen).toMatchObject({ kind: 'answered', status: 204 });
+  },
+);
+
+it.each(['/auth/v1/passkeys', '/auth/v1/user/oauth/grants'])('passes through the list of %s', async (path) => {
+  say(200, '[{"id":1}]');
+  const { response, text, answer: seen } = await ask(undefined, path);
+  expect([response.status, text]).toEqual([200, '[{"id":1}]']);
+  expect(seen).toMatchObject({ kind: 'answered', status: 200 });
+});
+
+it.each<[number, string, string]>([
+  [204, '', '/auth/v1/passkeys'],
+  [204, '', '/auth/v1/passkeys/'],
+  [204, '', '/auth/v1/passkeys/one/two'],
+  [204, '', '/auth/v1/logout/more'],
+  [204, '', '/auth/v1/logouts'],
+  [204, '', '/auth/v1/user/oauth/grants/more'],
+  [200, '', '/auth/v1/logout'],
+  [200, '[]', '/auth/v1/logout'],
+  [200, '[]', '/auth/v1/passkeys/one'],
+  [200, '[]', '/auth/v1/user/oauth/grants/more'],
+  [200, '[]', '/auth/v1/own-passkeys'],
+  [200, 'null', '/auth/v1/passkeys'],
+])('treats %i %j as an outage where GoTrue answers otherwise: %s', async (status, text, path) => {
+  say(status, text);
+  expect((await ask(undefined, path)).answer).toMatchObject({ kind: 'answered', status: 502 });
 });
 
 it.each([201, 202, 203, 204, 205])(
@@ -168,4 +219,49 @@ it('records the last answer only', async () => {
   say(200, '{}');
   await gateway.fetch(server.origin);
   expect(gateway.answer()).toMatchObject({ status: 200, code: undefined });
+});
+
+describe('the visitor’s address', () => {
+  const told = async (isOn: boolean, address: string | undefined, ...asked: Parameters<typeof fetch>) => {
+    const seen: Request[] = [];
+    const fetch: typeof globalThis.fetch = (input, init) => {
+      seen.push(new Request(input, init));
+      return Promise.resolve(Response.json({}));
+    };
+    await forwarding({ fetch, forwardClientAddress: isOn }, address)(...asked);
+    const [{ method, headers }] = seen as [Request];
+    return [method, headers.get('x-own'), headers.get('x-forwarded-for')];
+  };
+  const url = 'http://127.0.0.1:1/';
+  const init = { method: 'POST', headers: { 'x-own': 'sent', 'x-forwarded-for': 'made up' } };
+
+  it('goes along with the request’s own headers', async () => {
+    expect(await told(true, '203.0.113.7', url, init)).toEqual(['POST', 'sent', '203.0.113.7']);
+    expect(await told(true, '203.0.113.7', new Request(url, init))).toEqual(['POST', 'sent', '203.0.113.7']);
+    expect(await told(true, '203.0.113.7', new Request(url), init)).toEqual(['POST', 'sent', '203.0.113.7']);
+    expect(await told(true, '203.0.113.7', url)).toEqual(['GET', null, '203.0.113.7']);
+  });
+
+  it.each([
+    [false, '203.0.113.7'],
+    [true, undefined],
+  ])('does not where it is off or unknown: %p, %p', async (isOn, address) => {
+    expect(await told(isOn, address, url, { headers: { 'x-own': 'sent' } })).toEqual(['GET', 'sent', null]);
+  });
+});
+
+it('a refusal that only operators can mend is reported, and no other', () => {
+  const events: unknown[] = [];
+  const emit = (event: unknown): void => void events.push(event);
+  for (const code of ['provider_refused', 'provider_unavailable', 'invalid_credentials'] as const) {
+    const error = new AuthError(code);
+    expect(reportRefusal(error, emit)).toBe(error);
+  }
+  expect(events).toEqual([
+    { type: 'configuration_warning', message: expect.stringContaining('check url and anonKey') },
+  ]);
+});
+
+it('a call that took too long is an outage, which may pass soon', () => {
+  expect(outOfTime()).toMatchObject({ code: 'provider_unavailable', reason: 'timeout', retryAfter: 5 });
 });

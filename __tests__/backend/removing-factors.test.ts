@@ -2,6 +2,7 @@ import { requireSession } from '../../lib/backend/index.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { sendText } from '../support/hosts.ts';
+import { createShared } from '../support/shared-memory.ts';
 import type { Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -173,6 +174,39 @@ describe('a session whose second factor was removed', () => {
     expect([answer.status, answer.text.includes('name="currentPassword"')]).toEqual([503, true]);
     app.supabase.heal();
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
+  });
+
+  it('elsewhere must come back where its new tokens claim the same', async () => {
+    let isDenied = false;
+    const denied: typeof fetch = (input, init) =>
+      isDenied && init?.method === 'PUT'
+        ? Promise.resolve(
+            Response.json({ code: 'insufficient_aal', message: 'AAL2 session is required' }, { status: 401 }),
+          )
+        : fetch(input, init);
+    await start({ options: { fetch: denied } });
+    const visitor = await raised(app.supabase.addFactor(ada.email));
+    isDenied = true;
+    const change = { currentPassword: ada.password, password: 'a whole new password' };
+    const answer = await visitor.postJson('/auth/password', change);
+    expect([answer.status, answer.headers['retry-after'], answer.json.error.code]).toEqual([
+      503,
+      '5',
+      'provider_unavailable',
+    ]);
+    expect(app.events).toContainEqual(expect.objectContaining({ reason: 'insufficient_aal' }));
+    expect((await visitor.get('/vault')).text).toBe('vault');
+  });
+
+  it('loses it at once, also where the other processes cannot be told', async () => {
+    const coordinator = createShared();
+    await start({ options: { coordinator } });
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = await raised(factor);
+    coordinator.isDown = true;
+    const answer = await visitor.postJson('/auth/enroll', { remove: factor.id });
+    expect([answer.status, answer.setCookies.some((line) => line.includes('auth-token'))]).toEqual([200, true]);
+    expect((await visitor.get('/vault')).headers.location).toBe('/auth/enroll?returnTo=%2Fvault');
   });
 
   it('loses it with the next request where the backend is out of reach', async () => {

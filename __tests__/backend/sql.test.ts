@@ -219,12 +219,15 @@ describe.each(bothFunctions)('%s', (name, handle) => {
     expect(String(error)).toContain(`${name}: no adapter has seen this request; mount backendAuth()`);
   });
 
-  it.each([false, 'yes', 1, null])('reports anon: %j', async (anon) => {
-    const error = await refusal(handle({ anon } as unknown as SqlSessionOptions));
-    expect(String(error)).toBe(
-      `ConfigurationError: ${name}: anon must be true, or left out where a session is required`,
-    );
-  });
+  it.each([{ anon: false }, { anon: 'yes' }, { anon: 1 }, { anon: null }, null, 'anon', true])(
+    'reports %j',
+    async (given) => {
+      const error = await refusal(handle(given as unknown as SqlSessionOptions));
+      expect(String(error)).toBe(
+        `ConfigurationError: ${name}: anon must be true, or left out where a session is required`,
+      );
+    },
+  );
 });
 
 describe('wrong arguments of withUser', () => {
@@ -333,6 +336,57 @@ describe('the transaction of withUser', () => {
     expect(String(thrown.pop())).toBe('Error: no more');
   });
 
+  const gone = new Error('gone');
+  it.each<[unknown, object]>([
+    [gone, { message: 'gone' }],
+    ['text', { message: 'withUser: rollback failed', cause: 'text' }],
+    [null, { message: expect.stringContaining('may keep a user') }],
+    [undefined, { message: expect.stringContaining('may keep a user') }],
+  ])('closes a connection whose rollback fails with %p', async (failure, closedFor) => {
+    pool.answer = (text) => {
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
+      return text.startsWith('rollback') ? Promise.reject(failure) : undefined;
+    };
+    await start((req) => withUser(pool, req, () => Promise.reject(new Error('mine'))));
+    await (await app.signedIn()).getJson('/sql');
+    expect(String(thrown[0])).toBe('Error: mine');
+    expect(pool.connections[0]!.released).toEqual([expect.objectContaining(closedFor)]);
+  });
+
+  it('stops listening to a connection that cannot be released', async () => {
+    await start((req) =>
+      withUser(pool, req, () => {
+        pool.connections[0]!.release = () => {
+          throw new Error('released twice');
+        };
+      }),
+    );
+    await (await app.signedIn()).getJson('/sql');
+    expect(String(thrown[0])).toContain('released twice');
+    expect(pool.connections[0]!.listenerCount('error')).toBe(0);
+  });
+
+  it.each([
+    ['a text', 'text'],
+    ['nothing', undefined],
+  ])('passes on a commit that fails with %s', async (_, failure) => {
+    pool.answer = (text) => {
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
+      return text.includes('commit;') ? Promise.reject(failure) : undefined;
+    };
+    await start((req) => withUser(pool, req, selectOne));
+    await (await app.signedIn()).getJson('/sql');
+    expect(thrown).toEqual([failure]);
+    expect(pool.connections[0]!.words).toEqual(['begin', 'select', 'commit', 'rollback']);
+  });
+
+  it('says that nothing was committed where the database calls the transaction failed', async () => {
+    const failed = Object.assign(new Error('current transaction is aborted'), { code: '25P02' });
+    pool.answer = (text) => (text.includes('commit;') ? Promise.reject(failed) : undefined);
+    const error = await refusal((req) => withUser(pool, req, selectOne));
+    expect(error).toMatchObject({ message: expect.stringContaining('nothing was committed'), cause: failed });
+  });
+
   it('fails where a statement has failed, although the callback went on', async () => {
     const failed = Object.assign(new Error('mine'), { code: '23505' });
     pool.answer = (text) => {
@@ -369,10 +423,13 @@ describe('the transaction of withUser', () => {
     expect(pool.connections[0]!.words).toEqual(['begin', 'select', 'insert', 'update', 'delete', 'select', 'commit']);
   });
 
-  it('passes on pg’s statement objects', async () => {
-    await start((req) => withUser(pool, req, (tx) => tx.query({ name: 'one', text: 'select 1', values: [1] })));
+  it.each([
+    { name: 'one', text: 'select 1', values: [1] },
+    { text: 'select 1', submit: 'no function' },
+  ])('passes on the statement object %j', async (statement) => {
+    await start((req) => withUser(pool, req, (tx) => tx.query(statement)));
     await (await app.signedIn()).getJson('/sql');
-    expect(pool.connections[0]!.texts[1]).toEqual({ name: 'one', text: 'select 1', values: [1] });
+    expect(pool.connections[0]!.texts[1]).toEqual(statement);
   });
 
   it('refuses a cursor or stream of the driver, which would hold the connection after an aborted request', async () => {

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { createSupabase } from '../../lib/backend/supabase.ts';
 import type { Supabase } from '../../lib/backend/supabase.ts';
 
@@ -99,6 +100,8 @@ describe('the end of a session', () => {
     expect(await create().revoke(token, scope, signal())).toBe('revoked');
     expect(new URL(asked[0]!.url).searchParams.get('scope')).toBe(scope);
     expect(asked[0]!.headers.get('authorization')).toBe(`Bearer ${token}`);
+    await create().discard({ access_token: token });
+    expect(new URL(asked[0]!.url).searchParams.get('scope')).toBe('local');
   });
 
   it.each(refusals)('has come already where the backend says %s', async (code, status) => {
@@ -109,6 +112,15 @@ describe('the end of a session', () => {
   it('needs another token where this one has expired there', async () => {
     refuses(403, 'bad_jwt');
     expect(await create().revoke(token, 'local', signal())).toBe('stale');
+  });
+
+  it.each<[number, string | undefined, string, boolean]>([
+    [401, undefined, 'provider_refused', true],
+    [403, 'a_code_of_tomorrow', 'access_denied', false],
+  ])('fails by %i %s, with a warning for operators: %p', async (status, given, code, isWarned) => {
+    refuses(status, given);
+    await expect(create().revoke(token, 'local', signal())).rejects.toMatchObject({ code });
+    expect(warned()).toBe(isWarned);
   });
 
   it('fails with the refusal, and never where nothing waits for it', async () => {
@@ -145,7 +157,16 @@ describe('a refresh', () => {
 
   it('without an answer may have happened', async () => {
     silent();
-    expect(await create().refresh('spent', signal())).toMatchObject({ kind: 'unanswered' });
+    const cause = expect.objectContaining({ message: 'cut' });
+    expect(await create().refresh('spent', signal())).toEqual({ kind: 'unanswered', cause });
+  });
+
+  it('leaves no timer behind, by which the SDK would go on to refresh', async () => {
+    says(200, session);
+    const timers = jest.spyOn(globalThis, 'setInterval');
+    await create().refresh('spent', signal());
+    expect(timers.mock.calls).toEqual([]);
+    timers.mockRestore();
   });
 
   it.each([{}, { ...session, refresh_token: undefined }, { ...session, access_token: 7 }])(
@@ -156,11 +177,12 @@ describe('a refresh', () => {
     },
   );
 
-  it.each<[number, string | undefined, boolean, boolean, boolean]>([
+  it.each<[number, string | undefined, boolean, boolean | undefined, boolean]>([
     [429, '30', false, false, true],
     [429, '30', false, true, true],
     [429, '30', true, false, true],
     [429, '30', true, true, false],
+    [429, '30', true, undefined, true],
     [503, '30', true, true, true],
     [503, undefined, false, false, false],
   ])(
@@ -169,10 +191,11 @@ describe('a refresh', () => {
       time += 3_600_000;
       refuses(status, undefined, retryAfter === undefined ? {} : { 'retry-after': retryAfter });
       const supabase = create(isForwarded);
-      const client = isKnown ? { ipAddress: '203.0.113.7' } : {};
+      const facts = isKnown === true ? { ipAddress: '203.0.113.7' } : {};
+      const client = isKnown === undefined ? undefined : facts;
       const refused = { code: 'provider_unavailable', retryAfter: retryAfter === undefined ? 5 : 30 };
       await expect(supabase.refresh('one', signal(), client)).rejects.toMatchObject(refused);
-      expect(asked[0]!.headers.get('x-forwarded-for')).toBe(isForwarded && isKnown ? '203.0.113.7' : null);
+      expect(asked[0]!.headers.get('x-forwarded-for')).toBe(isForwarded && isKnown === true ? '203.0.113.7' : null);
       says(200, session);
       const next = supabase.refresh('other', signal(), client);
       if (rests) await expect(next).rejects.toMatchObject({ code: 'provider_unavailable' });

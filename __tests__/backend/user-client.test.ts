@@ -3,9 +3,10 @@ import http from 'node:http';
 import { createServerClient } from '@supabase/ssr';
 import type { CookieMethodsServer } from '@supabase/ssr';
 import type { SupabaseClient } from '@supabase/supabase-js';
-import { getSession, getSupabaseClient } from '../../lib/backend/index.ts';
+import { getSession, getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
 import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import type { Handler } from '../support/handler-list.ts';
 import { sendJson, sendText } from '../support/hosts.ts';
 
 let app: BackendApp;
@@ -15,12 +16,12 @@ afterEach(() => app.close());
 /** Runs `work` with the request's client behind the adapter. */
 function withClient(
   path: string,
-  work: (client: SupabaseClient) => Promise<unknown>,
+  work: (client: SupabaseClient, url: string) => Promise<unknown>,
 ): BackendAppSetup['after'] & object {
   return (host) => {
     host.get(path, (req, res, next) => {
       getSupabaseClient(req)
-        .then(work)
+        .then((client) => work(client, req.url ?? ''))
         .then((result) => sendJson(res, { result }), next);
     });
   };
@@ -178,6 +179,63 @@ describe('getSupabaseClient', () => {
     expect(visitor.cookieHeader()).toBe('');
     expect((await visitor.get('/')).status).toBe(200);
     expect(app.eventTypes().slice(1)).toEqual(['session_large', 'session_too_large']);
+    expect(app.events.at(-1)).toMatchObject({ userId: app.supabase.users()[0]?.id });
+  });
+
+  it('reports a large session once for its tokens, however often the SDK changes it', async () => {
+    const change = withClient('/change', async (client) => (await client.auth.updateUser({ data: { a: 1 } })).error);
+    await start({ after: change });
+    app.supabase.setMetadata(ada.email, { bio: 'x'.repeat(2_000) });
+    const visitor = await app.signedIn();
+    for (let count = 0; count < 2; count += 1)
+      expect((await visitor.getJson('/change')).json).toEqual({ result: null });
+    expect(app.eventTypes().filter((type) => type === 'session_large')).toHaveLength(1);
+  });
+
+  it('stores nothing for a session that was signed out during the request', async () => {
+    let leave = (): Promise<unknown> => Promise.resolve();
+    const changed: typeof globalThis.fetch = async (input, init) => {
+      if (init?.method !== 'PUT') return fetch(input, init);
+      await leave();
+      return Response.json({ id: 'x', email: 'renamed@example.com' });
+    };
+    await start({
+      options: { fetch: changed },
+      after: withClient('/change', async (client) => (await client.auth.updateUser({ data: { a: 1 } })).error),
+    });
+    const visitor = await app.signedIn();
+    const other = app.visitor();
+    for (const [name, value] of visitor.cookies) other.cookies.set(name, value);
+    leave = () => other.post('/auth/logout');
+    const answer = await visitor.getJson('/change');
+    expect([answer.json, answer.setCookies.filter((line) => !line.includes('Max-Age=0'))]).toEqual([
+      { result: null },
+      [],
+    ]);
+  });
+
+  it('finds and stores the session under the name that the application gave its cookie', async () => {
+    await start({
+      options: { cookieName: 'own' },
+      after: withClient('/renew', async (client) => (await client.auth.refreshSession()).error),
+    });
+    const visitor = await app.signedIn();
+    expect((await visitor.getJson('/renew')).json).toEqual({ result: null });
+    expect([...visitor.cookies.keys()]).toEqual(['own']);
+  });
+
+  it('never sees a session whose token is not genuine', async () => {
+    await start({
+      after: withClient('/sdk', async (client) => (await client.auth.getSession()).data.session),
+    });
+    const issued = await app.supabase.issueSession(ada.email);
+    const [header, claims, signature = ''] = issued.access_token.split('.');
+    const access_token = [header, claims, signature.split('').reverse().join('')].join('.');
+    for (const name of [app.cookieName, `${app.cookieName}.0`]) {
+      const visitor = app.visitor();
+      setSession(visitor, { ...issued, access_token }, name);
+      expect((await visitor.getJson('/sdk')).json).toEqual({ result: null });
+    }
   });
 
   it('throws a clear error if no adapter was mounted', async () => {
@@ -186,6 +244,96 @@ describe('getSupabaseClient', () => {
     });
     const answer = await app.visitor().getJson('/early');
     expect(answer.json.thrown).toContain('mount backendAuth() with app.use() before it');
+  });
+});
+
+describe('a sign-in that the application carries out with the client', () => {
+  it('stores the session, also where there was none', async () => {
+    await start({ after: withClient('/in', async (client) => (await client.auth.signInWithPassword(ada)).error) });
+    const visitor = app.visitor();
+    expect((await visitor.getJson('/in')).json).toEqual({ result: null });
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(ada.email);
+  });
+
+  it.each([
+    ['Lax', { sameSite: 'lax' }],
+    ['Lax', { sameSite: 'strict' }],
+    ['None', { sameSite: 'none', secure: true }],
+  ] as const)('keeps its verifier for ten minutes with SameSite=%s, and deletes it afterward', async (sent, given) => {
+    await start({
+      options: { cookieOptions: given },
+      after: (host, auth) => {
+        withClient('/begin', async (client) => {
+          const redirectTo = `${app.origin}/finish`;
+          return (await client.auth.signInWithOAuth({ provider: 'google', options: { redirectTo } })).data.url;
+        })(host, auth);
+        withClient('/finish', async (client, url) => {
+          const code = new URL(url, app.origin).searchParams.get('code') ?? '';
+          return (await client.auth.exchangeCodeForSession(code)).error;
+        })(host, auth);
+      },
+    });
+    const visitor = app.visitor();
+    visitor.cookies.set('theme', 'dark');
+    const begun = await visitor.getJson('/begin');
+    expect(begun.setCookies.length).toBeGreaterThan(0);
+    for (const line of begun.setCookies)
+      expect(line).toMatch(new RegExp(`-code-verifier=base64-.*; Max-Age=600;.*; SameSite=${sent}$`));
+    const back = await app.supabase.authorize(begun.json.result, { approve: true, user: ada.email });
+    const finished = await visitor.getJson(back.pathname + back.search);
+    expect(finished.json).toEqual({ result: null });
+    expect(finished.setCookies).toContainEqual(
+      expect.stringMatching(new RegExp(`-auth-token-code-verifier=; Max-Age=0;.*; SameSite=${sent}$`)),
+    );
+    expect(visitor.cookies.get('theme')).toBe('dark');
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(ada.email);
+  });
+});
+
+describe('the client of a request with a bearer token', () => {
+  const bearer = async (email: string): Promise<{ headers: Record<string, string> }> => ({
+    headers: { authorization: `Bearer ${(await app.supabase.issueSession(email)).access_token}` },
+  });
+
+  it('acts as its user once a guard has accepted it, and as that of the cookie before', async () => {
+    const bodies: unknown[] = [];
+    const read: Handler = (req, _res, next) => {
+      Promise.all([getSupabaseClient(req), getSupabaseClient(req)])
+        .then(async ([client, same]) => {
+          const { data } = await client.from('notes').select();
+          bodies.push([client === same, data?.map(({ body }) => body)]);
+        })
+        .then(() => next(), next);
+    };
+    await start({
+      after: (host) => {
+        host.get('/both', read, requireSession({ credentials: ['bearer'] }), read, (_req, res) => sendJson(res, {}));
+      },
+    });
+    app.supabase.addUser({ email: 'bob@example.com', password: 'long enough' });
+    app.supabase.addNote(ada.email, 'of Ada');
+    app.supabase.addNote('bob@example.com', 'of Bob');
+    const answer = await (await app.signedIn()).get('/both', await bearer('bob@example.com'));
+    expect([answer.status, answer.setCookies]).toEqual([200, []]);
+    expect(bodies).toEqual([
+      [true, ['of Ada']],
+      [true, ['of Bob']],
+    ]);
+  });
+
+  it('has no auth, because its session is not stored here', async () => {
+    await start({
+      after: (host) => {
+        host.get('/auth-of', requireSession({ credentials: ['bearer'] }), (req, res, next) => {
+          getSupabaseClient(req)
+            .then((client) => client.auth.getUser())
+            .then(() => sendJson(res, { error: 'none' }))
+            .catch((error: unknown) => sendJson(res, { error: String(error) }))
+            .catch(next);
+        });
+      },
+    });
+    expect((await app.visitor().get('/auth-of', await bearer(ada.email))).json.error).toContain('accessToken');
   });
 });
 

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { SignJWT } from 'jose';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import type { JWK } from 'jose';
 import { createKeySet } from '../../lib/tokens/key-set.ts';
 import { readToken } from '../../lib/tokens/access-token.ts';
 import type { Introspection } from '../../lib/backend/supabase.ts';
-import { createTokenVerifier } from '../../lib/backend/verify-token.ts';
+import { createTokenVerifier, foreignClient } from '../../lib/backend/verify-token.ts';
+import type { Clients } from '../../lib/backend/verify-token.ts';
 import type { TokenOrigin } from '../../lib/session/source.ts';
 
 const issuer = 'https://project.example/auth/v1';
@@ -14,14 +16,14 @@ const sign = (claims: Record<string, unknown>): Promise<string> =>
   new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(randomBytes(32));
 
 /** A project that signs with a shared secret: nothing here can verify its tokens, so it is asked. */
-function createProject(word: () => Promise<Introspection> = () => Promise.resolve('accepted')) {
+function createProject(word: () => Promise<Introspection> = () => Promise.resolve('accepted'), keys: JWK[] = []) {
   const asked: string[] = [];
   let seconds = start;
   const now = (): number => seconds * 1000;
   const keySet = createKeySet({
     url: 'http://127.0.0.1:1/',
     now,
-    fetch: () => Promise.resolve(Response.json({ keys: [] })),
+    fetch: () => Promise.resolve(Response.json({ keys })),
   });
   const ask = (token: string): Promise<Introspection> => {
     asked.push(token);
@@ -32,7 +34,8 @@ function createProject(word: () => Promise<Introspection> = () => Promise.resolv
     asked,
     now,
     pass: (by: number) => (seconds += by),
-    verify: async (claims: Record<string, unknown>) => tokens.verify(readToken(await sign(claims)), 'provider'),
+    verify: async (claims: Record<string, unknown>, clients?: Clients) =>
+      tokens.verify(readToken(await sign(claims)), 'provider', clients),
     verifyToken: (token: string, origin: TokenOrigin = 'provider') => tokens.verify(readToken(token), origin),
   };
 }
@@ -89,9 +92,34 @@ describe('a token that only the project can verify', () => {
     expect(project.asked).toHaveLength(2);
   });
 
-  it('is unverifiable if the project cannot accept it (anymore)', async () => {
-    const project = createProject(() => Promise.resolve('stale'));
+  it('is still good for that minute when it is about to expire, and expired afterward', async () => {
+    const project = createProject();
+    const [shorter, longer] = [await sign({ ...whole, exp: start + 50 }), await sign({ ...whole, exp: start + 70 })];
+    for (const token of [shorter, longer]) await project.verifyToken(token);
+    project.pass(45);
+    expect(await project.verifyToken(shorter)).toMatchObject({ kind: 'valid' });
+    project.pass(16);
+    expect(await project.verifyToken(longer)).toEqual({ kind: 'expired' });
+    expect(project.asked).toEqual([shorter, longer]);
+  });
+
+  it('is unverifiable if the project cannot accept it, and expired if it no longer does', async () => {
+    let word: Introspection = 'stale';
+    const project = createProject(() => Promise.resolve(word));
     expect(await project.verify(whole)).toEqual({ kind: 'unverifiable' });
+    word = 'accepted';
+    const token = await sign(whole);
+    await project.verifyToken(token);
+    word = 'stale';
+    project.pass(61);
+    expect(await project.verifyToken(token)).toEqual({ kind: 'expired' });
+  });
+
+  it('is unverifiable where the project publishes keys, and is not sent', async () => {
+    const { publicKey } = await generateKeyPair('ES256');
+    const project = createProject(undefined, [await exportJWK(publicKey)]);
+    expect(await project.verify(whole)).toEqual({ kind: 'unverifiable' });
+    expect(project.asked).toEqual([]);
   });
 
   it('counts as expired only if the project confirmed it before', async () => {
@@ -119,6 +147,27 @@ describe('a token that only the project can verify', () => {
     project.pass(61);
     await project.verifyToken(token, origin);
     expect([project.asked.length, spent]).toMatchObject([2, [{ text: token }]]);
+  });
+
+  it.each(['refused', 'stale'] as const)('uses it each time where the project calls it %s', async (word) => {
+    const project = createProject(() => Promise.resolve(word));
+    const proofs: boolean[][] = [];
+    const origin: TokenOrigin = {
+      spend: (_token, call, isProof) => {
+        proofs.push((['accepted', 'refused', 'stale'] as unknown as Parameters<typeof isProof>[0][]).map(isProof));
+        return call();
+      },
+    };
+    const token = await sign(whole);
+    for (let count = 0; count < 2; count += 1) {
+      await project.verifyToken(token, origin);
+      project.pass(61);
+    }
+    // Only a confirmation gives the call back.
+    expect(proofs).toEqual([
+      [true, false, false],
+      [true, false, false],
+    ]);
   });
 
   it('is not sent before its time, minus the tolerance for clocks', async () => {
@@ -158,6 +207,54 @@ describe('a token that only the project can verify', () => {
 
 it.each(['', 'a', 'a.b.c', '..', '€.€.€'])('is not sent if it is malformed: %j', async (token) => {
   const project = createProject();
-  expect(await project.verifyToken(token)).toMatchObject({ kind: 'invalid' });
+  expect(await project.verifyToken(token)).toEqual({ kind: 'invalid', reason: 'malformed' });
+  expect(project.asked).toEqual([]);
+});
+
+describe('a token of another application', () => {
+  const client = { client_id: 'app' };
+
+  it.each<[Record<string, unknown>, Clients | undefined, string | undefined]>([
+    [client, undefined, 'client'],
+    [client, 'own client', 'client'],
+    [client, 'any client', undefined],
+    [client, 'any client and audience', undefined],
+    [{ ...client, aud: 'https://api.example' }, 'any client', 'audience'],
+    [{ ...client, aud: 'https://api.example' }, 'any client and audience', undefined],
+    [{ ...client, aud: undefined }, 'any client and audience', undefined],
+    [{ ...client, role: 'anon' }, 'any client and audience', 'role'],
+    [{ ...client, iss: 'https://other.example' }, 'any client and audience', 'issuer'],
+  ])('with %j, where %s is accepted, is refused for its %s', async (change, clients, reason) => {
+    const verdict = await createProject().verify({ ...whole, ...change }, clients);
+    expect(verdict).toMatchObject(reason === undefined ? { kind: 'valid' } : { kind: 'invalid', reason });
+  });
+
+  it.each<[unknown, string | undefined]>([
+    [undefined, undefined],
+    [null, undefined],
+    ['app', 'app'],
+    ['', ''],
+    [7, ''],
+    [false, ''],
+    [['app'], ''],
+  ])('names its client by client_id %j as %j', (value, named) => {
+    expect(foreignClient({ client_id: value })).toBe(named);
+  });
+});
+
+it('a key that is new here is fetched for a token that the project has just issued, and not for one of a request', async () => {
+  const keys: JWK[] = [];
+  const signWithNewKey = async (kid: string): Promise<string> => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256');
+    keys.push({ ...(await exportJWK(publicKey)), kid });
+    return new SignJWT(whole).setProtectedHeader({ alg: 'ES256', kid }).sign(privateKey);
+  };
+  const project = createProject(undefined, keys);
+  const request: TokenOrigin = { spend: (_token, call) => call() };
+  expect(await project.verifyToken(await signWithNewKey('one'), request)).toEqual({ kind: 'valid', claims: whole });
+  project.pass(2);
+  const token = await signWithNewKey('two');
+  expect(await project.verifyToken(token, request)).toEqual({ kind: 'unverifiable' });
+  expect(await project.verifyToken(token)).toEqual({ kind: 'valid', claims: whole });
   expect(project.asked).toEqual([]);
 });

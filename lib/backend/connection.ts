@@ -1,6 +1,7 @@
 import { isRecord, parseJson, maxAnswerBytes, readText } from '../core/json.ts';
 import { retryAfterOf } from '../core/rest.ts';
 import { AuthError } from '../errors.ts';
+import { warnOfSilence } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
 
 /** How the Supabase project is reached. */
@@ -42,11 +43,7 @@ export interface RecordingFetch {
  * by status alone. The SDK would retry a refresh for up to 30 seconds; it receives a status that it
  * does not retry.
  */
-export function createRecordingFetch(
-  fetch: typeof globalThis.fetch,
-  signal: AbortSignal,
-  onSilence?: () => void,
-): RecordingFetch {
+export function createRecordingFetch(fetch: typeof globalThis.fetch, signal: AbortSignal): RecordingFetch {
   let answer: ProviderResponse = { kind: 'none' };
   return {
     async fetch(input, init) {
@@ -61,7 +58,7 @@ export function createRecordingFetch(
         if (status < 500) return rebuilt(status, text, response.headers);
       } catch (cause) {
         answer = { kind: 'unanswered', cause };
-        onSilence?.();
+        warnOfSilence('backend');
       }
       return rebuilt(400, JSON.stringify({ error_code: 'unavailable', msg: 'The backend is out of reach' }));
     },

@@ -172,10 +172,9 @@ export function createSessionCookie(
       const contents = new Map<string, StoredContent>();
       let reason: StoredCookies['reason'] = 'unreadable';
       const { values, isComplete } = sessionCandidates(cookies, name, (text) => {
-        const content = parseContentText(decode(text));
-        const problem = content === undefined ? 'unreadable' : tokenProblem(content, issuers);
-        if (content !== undefined && problem === undefined) contents.set(text, content);
-        else reason = problem ?? reason;
+        const found = readCookie(text, issuers);
+        if (typeof found === 'string') reason = found;
+        else contents.set(text, found);
         return contents.has(text);
       });
       const sessions = values.flatMap((cookie) => {
@@ -194,15 +193,16 @@ export function createSessionCookie(
   };
 }
 
+/** A session, or why its token cannot belong to one of this project; found without a signature check. */
+function readCookie(cookie: string, issuers: readonly unknown[]): StoredContent | StoredCookies['reason'] {
+  const content = parseContentText(decode(cookie));
+  if (content === undefined) return 'unreadable';
+  const { isCompact, claims } = readToken(content.access_token);
+  if (!isCompact) return 'malformed';
+  return claims['iss'] === undefined || issuers.includes(claims['iss']) ? content : 'issuer';
+}
+
 /** Older versions of @supabase/ssr, and `cookieEncoding: 'raw'`, leave the JSON as it is. */
 function decode(cookie: string): string {
   return cookie.startsWith(prefix) ? Buffer.from(cookie.slice(prefix.length), 'base64url').toString('utf8') : cookie;
-}
-
-/** Why a token cannot belong to a session of this project; found without a signature check. */
-function tokenProblem(content: StoredContent, issuers: readonly string[]): 'malformed' | 'issuer' | undefined {
-  const { isCompact, claims } = readToken(content.access_token);
-  if (!isCompact) return 'malformed';
-  const { iss } = claims;
-  return iss === undefined || (typeof iss === 'string' && issuers.includes(iss)) ? undefined : 'issuer';
 }

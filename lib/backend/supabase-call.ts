@@ -3,7 +3,6 @@ import type { SupabaseClient } from '@supabase/supabase-js';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
-import { warnOfSilence } from '../session/events.ts';
 import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from './connection.ts';
 import type { BackendConnection } from './connection.ts';
 import { providerError } from './provider-errors.ts';
@@ -61,9 +60,7 @@ export function createCallSupabase(
     // Before the clock starts: loading the SDK does not count against the deadline.
     const ssr = await import('@supabase/ssr');
     const open = (signal: AbortSignal): SupabaseCall => {
-      const { fetch, answer } = createRecordingFetch(forwarding(connection, visitor.peer), signal, () =>
-        warnOfSilence('backend'),
-      );
+      const { fetch, answer } = createRecordingFetch(forwarding(connection, visitor.peer), signal);
       const { cookies, watch, ...writes } = createCallStorage(storageKey, sameSite, visitor.cookies, session);
       const { auth } = ssr.createServerClient(connection.url, connection.anonKey, {
         cookieOptions: { name: storageKey },

@@ -2,7 +2,6 @@ import type { SupabaseClient } from '@supabase/supabase-js';
 import type { CookieAttributes } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError } from '../errors.ts';
-import { warnOfSilence } from '../session/events.ts';
 import { createRest } from '../core/rest.ts';
 import type { ClientFacts, RefreshOutcome } from '../session/source.ts';
 import { readToken } from '../tokens/access-token.ts';
@@ -39,7 +38,7 @@ export interface Supabase {
 export type Introspection = 'accepted' | 'refused' | 'stale';
 
 /** GoTrue's codes that refuse a token's session; any other code is no verdict on it. */
-const sessionRefusals: ReadonlySet<string> = new Set([
+const sessionRefusals: ReadonlySet<string | undefined> = new Set([
   'no_authorization',
   'session_not_found',
   'session_expired',
@@ -111,9 +110,7 @@ async function openClient(
   address?: string,
 ): Promise<Pick<RecordingFetch, 'answer'> & { readonly auth: SupabaseClient['auth'] }> {
   const { createClient } = await import('@supabase/supabase-js');
-  const { fetch, answer } = createRecordingFetch(forwarding(connection, address), signal, () =>
-    warnOfSilence('backend'),
-  );
+  const { fetch, answer } = createRecordingFetch(forwarding(connection, address), signal);
   const { auth } = createClient(connection.url, connection.anonKey, {
     auth: { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false },
     global: { fetch },
@@ -149,7 +146,7 @@ function isForAll(
 }
 
 function refusalOf(response: ProviderResponse): Exclude<Introspection, 'accepted'> | undefined {
-  const code = response.kind === 'answered' ? (response.code ?? '') : '';
+  const code = response.kind === 'answered' ? response.code : undefined;
   // It has expired by GoTrue's clock, or its signing key was withdrawn.
   if (code === 'bad_jwt') return 'stale';
   return sessionRefusals.has(code) ? 'refused' : undefined;

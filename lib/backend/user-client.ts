@@ -21,7 +21,7 @@ import { readToken } from '../tokens/access-token.ts';
 type ClientFactory = (request: AuthRequest, session: Session | null) => Promise<SupabaseClient>;
 
 /** The cookie helpers of the SDK. */
-type Ssr = Pick<typeof SupabaseSsr, 'createChunks' | 'isChunkLike' | 'stringToBase64URL'>;
+type Ssr = Pick<typeof SupabaseSsr, 'createChunks' | 'stringToBase64URL'>;
 
 /** The client factory of each adapter, by the resolver in its definition. */
 const factories = new WeakMap<object, ClientFactory>();
@@ -149,24 +149,22 @@ function storedContent(source: BackendSource, session: BackendSession): StoredCo
   return content === undefined ? undefined : { ...content, user };
 }
 
-/** The cookies for the SDK: the verified session, if any, and all cookies that hold no session. */
+/** The cookies for the SDK: the verified session, if any, and the verifiers of sign-ins. */
 function initialCookies(
-  { createChunks, isChunkLike, stringToBase64URL }: Ssr,
+  { createChunks, stringToBase64URL }: Ssr,
   cookies: RequestCookies,
   name: string,
   content: StoredContent | undefined,
 ): (readonly [string, string])[] {
-  const others = [...cookies].flatMap(([present, values]) => {
-    if (isChunkLike(present, name)) return [];
-    const [first] = values;
-    const value = present.startsWith(`${name}-`) ? verifierIn(name, present, values) : first;
-    return value === undefined ? [] : [[present, value] as const];
+  const verifiers = [...cookies].flatMap(([present, values]) => {
+    const verifier = verifierIn(name, present, values);
+    return verifier === undefined ? [] : [[present, verifier] as const];
   });
-  if (content === undefined) return others;
+  if (content === undefined) return verifiers;
   // The adapter has already renewed the session where due; with the real expiry the SDK would refresh it again.
   const text = JSON.stringify({ ...content, expires_at: farFuture });
   const chunks = createChunks(name, `base64-${stringToBase64URL(text)}`);
-  return [...others, ...chunks.map((chunk) => [chunk.name, chunk.value] as const)];
+  return [...verifiers, ...chunks.map((chunk) => [chunk.name, chunk.value] as const)];
 }
 
 function withOwnExpiry(content: StoredContent): StoredContent {

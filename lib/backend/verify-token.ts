@@ -117,10 +117,10 @@ export function foreignClient({ client_id: client }: Token['claims']): string | 
 const isAccepted = (word: Introspection): boolean => word === 'accepted';
 
 /** Why a correctly signed token is not a user's: keys, service accounts and other applications have the same signature. */
-function claimProblem(claims: Token['claims'], issuers: readonly string[], clients: Clients): string | undefined {
+function claimProblem(claims: Token['claims'], issuers: readonly unknown[], clients: Clients): string | undefined {
   const { role, aud, iss } = claims;
   if (role !== 'authenticated') return 'role';
   if (clients !== 'any client and audience' && ![aud].flat().includes('authenticated')) return 'audience';
-  if (iss !== undefined && !(typeof iss === 'string' && issuers.includes(iss))) return 'issuer';
+  if (iss !== undefined && !issuers.includes(iss)) return 'issuer';
   return clients === 'own client' && foreignClient(claims) !== undefined ? 'client' : undefined;
 }
