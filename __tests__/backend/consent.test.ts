@@ -13,6 +13,7 @@ import {
   sentTo,
   startConsentApp,
 } from '../support/consent.ts';
+import { createShared } from '../support/shared-memory.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -407,6 +408,26 @@ describe('an answer of the provider', () => {
     expect((await visitor.getJson(consentUrl(ask()))).json.scopes).toHaveLength(count);
   });
 
+  it.each<[string, RegExp, (answer: any) => unknown, string]>([
+    ['about a request, without a user', details, (answer) => ({ ...answer, user: undefined }), 'user'],
+    ['about a request, with too many scopes', details, (answer) => ({ ...answer, scope: scopes(21) }), 'scopes'],
+    ['with the apps, without a list', /\/user\/oauth\/grants$/, () => ({}), 'grants'],
+  ])('that cannot be used is refused with what is wrong in it: %s', async (_, path, change, reason) => {
+    const refusals: unknown[] = [];
+    await start({
+      options: {
+        fetch: changedAnswers(path, change),
+        onError: ({ code, reason: why, status }, _req, res) => {
+          refusals.push([code, why]);
+          res.writeHead(status).end();
+        },
+      },
+    });
+    const visitor = await app.signedIn();
+    await visitor.getJson(reason === 'grants' ? '/oauth/apps' : consentUrl(ask()));
+    expect(refusals).toEqual([['provider_refused', reason]]);
+  });
+
   it('without a client leads to a decision that names none', async () => {
     const visitor = await startWith(details, (answer) => ({ ...answer, client: undefined }));
     const id = ask();
@@ -469,6 +490,26 @@ describe('an answer of the provider', () => {
     expect(app.events).toEqual([{ type: 'consent_given', adapter: 'backend', userId: expect.any(String) }]);
     expect(app.supabase.calls('authorization')).toBe(1);
   });
+});
+
+it('a decision in another process names the client that the page has shown, and its answer is the one for all', async () => {
+  const coordinator = createShared();
+  await start({ options: { coordinator } });
+  const first = app;
+  const { url, publishableKey: anonKey } = first.supabase;
+  const second = await startConsentApp({ options: { coordinator, url, anonKey, now: first.clock.now } });
+  const visitor = await first.signedIn();
+  const id = ask();
+  await arrive(visitor, id);
+  const elsewhere = second.visitor();
+  for (const [name, value] of visitor.cookies) elsewhere.cookies.set(name, value);
+  const there = await decide(elsewhere, id, 'allow');
+  const here = await decide(visitor, id, 'allow');
+  expect([there.status, here.headers.location]).toEqual([303, there.headers.location]);
+  const given = { type: 'consent_given', adapter: 'backend', userId: expect.any(String), clientId: expect.any(String) };
+  expect(second.events).toContainEqual(given);
+  expect([first.supabase.calls('authorization'), first.supabase.calls('consent')]).toEqual([1, 1]);
+  await second.close();
 });
 
 describe('a grant that exists', () => {
@@ -575,6 +616,28 @@ describe('a request that cannot go on', () => {
     expect(isStartAgain(posted)).toBe(true);
     const paths = app.supabase.requests.map(({ url }) => url.pathname);
     expect(paths.filter((path) => /consent|authorizations/.test(path) && !path.includes('a'.repeat(32)))).toEqual([]);
+  });
+
+  it('tells the application why', async () => {
+    const reasons: unknown[] = [];
+    await start({
+      options: {
+        onError: ({ reason, status }, _req, res) => {
+          reasons.push(reason);
+          res.writeHead(status).end();
+        },
+      },
+    });
+    const visitor = await app.signedIn();
+    const id = ask();
+    for (const each of ['short', 'a'.repeat(32), 'a'.repeat(32), id]) await visitor.getJson(consentUrl(each));
+    for (const action of ['allow', 'deny']) await visitor.postJson('/oauth/consent', { authorization_id: id, action });
+    expect(reasons).toEqual([
+      'malformed',
+      'oauth_authorization_not_found',
+      'oauth_authorization_not_found',
+      'validation_failed',
+    ]);
   });
 
   it('says so for a form without one', async () => {

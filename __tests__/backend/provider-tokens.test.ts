@@ -210,6 +210,41 @@ describe('tokens that wait for a second factor', () => {
     expect(await held.find(undefined, oauth)).toBeUndefined();
   });
 
+  it('are looked for without taking the turn of another process, and only for sessions and sign-ins that can have some', async () => {
+    const shared = createShared();
+    const asked: unknown[] = [];
+    const held = hold({
+      ...shared,
+      take: (name, turn, unless) => {
+        asked.push([turn, unless]);
+        return shared.take(name, turn, unless);
+      },
+      settle: (name, change) => {
+        asked.push(change);
+        return shared.settle(name, change);
+      },
+    });
+    await held.keep(undefined, google);
+    await held.keep('large', tokensOf(16 * 1024 + 2));
+    await held.find(undefined, oauth);
+    await held.find('one', { amr: [] });
+    await held.drop(undefined);
+    expect(asked).toEqual([]);
+    await held.keep('one', google);
+    await held.find('one', oauth);
+    await held.drop('one');
+    const ten = { from: undefined, version: 'held', line: '', ttlMs: 600_000 };
+    expect(asked.splice(0)).toEqual([
+      { ...ten, known: ['held'], answer: JSON.stringify(google) },
+      { ...ten, known: [] },
+    ]);
+    await held.find('one', oauth);
+    await held.find('one', oauth);
+    const taken = [{ token: 'held', holder: expect.any(String) }, ['held']];
+    expect(asked).toEqual([taken, taken]);
+    expect(new Set(asked.map((each) => JSON.stringify(each))).size).toBe(2);
+  });
+
   it.each([undefined, 'oauth', [], ['oauth'], [null], [{ method: 'password' }], [{ oauth: true }]])(
     'are found for no sign-in by other methods: %j',
     async (amr) => {
