@@ -169,7 +169,7 @@ describe('the coordinator is told nothing of a session without an id', () => {
   const ada = `b2b:user:${hash('ada')}`;
 
   it.each<[string, (process: ReturnType<typeof createProcess>, keys: ReturnType<typeof keysOf>) => Promise<unknown>]>([
-    ['when it begins after endSession', (process, keys) => process.begin(keys)],
+    ['when it begins after endSession', (process, keys) => process.begin(keys, 0)],
     ['when its token was renewed', (process, keys) => process.acceptRenewed(keys, process.refreshStart(keys), 1_000)],
     [
       'when its token was exchanged for another organization',
