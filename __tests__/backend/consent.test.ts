@@ -473,6 +473,9 @@ describe('an answer of the provider', () => {
     const id = ask();
     app.supabase.fail('authorization', 503, 1);
     expect(errorOf(await visitor.getJson(consentUrl(id)))).toEqual([503, 'provider_unavailable']);
+    app.supabase.fail('authorization', 503, 1);
+    const page = await arrive(visitor, id);
+    expect([page.status, page.text.includes('Start again in the app')]).toEqual([503, false]);
     expect((await arrive(visitor, id)).status).toBe(200);
     app.supabase.fail('consent', 503, 1);
     const json = { authorization_id: id, action: 'allow' };
@@ -546,7 +549,9 @@ describe('a grant that exists', () => {
     const referer = `${app.origin}/auth/login`;
     const older = await arrive(visitor, id, { referer });
     expect([older.status, older.headers['refresh']]).toEqual([200, answer.headers['refresh']]);
-    expect((await arrive(visitor, id, { referer: 'https://other.example/' })).status).toBe(302);
+    for (const elsewhere of [{ referer: 'https://other.example/' }, { referer: 'about:blank' }, {}]) {
+      expect((await arrive(visitor, id, elsewhere)).status).toBe(302);
+    }
   });
 
   it('for fewer scopes asks again', async () => {

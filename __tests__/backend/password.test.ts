@@ -99,6 +99,30 @@ describe('a link for a new password', () => {
     expect((await visitor.getJson('/api/me')).json.user.email).toBe(ada.email);
   });
 
+  it('ends the session that it replaces without clearing its cookie, and no other account’s meanwhile', async () => {
+    await start();
+    const eve = { email: 'eve@example.com', password: 'battery staple' };
+    app.supabase.addUser(eve);
+    const duringChange = async (account: { readonly email: string; readonly password: string }): Promise<Answer> => {
+      const visitor = app.visitor();
+      await visitor.postJson('/auth/login', account);
+      const cookie = visitor.cookieHeader();
+      await openHashLink(visitor);
+      const gate = app.supabase.gate('logout');
+      const arrived = gate.arrived + 1;
+      const changing = postForm(visitor, '/auth/password', { password: `${fresh} of ${account.email}` });
+      await gate.waitFor(arrived);
+      const meanwhile = await app.visitor().get('/api/me', { headers: { cookie, accept: 'application/json' } });
+      gate.open();
+      expect((await changing).status).toBe(303);
+      return meanwhile;
+    };
+    const own = await duringChange(ada);
+    expect([own.status, own.setCookies]).toEqual([401, []]);
+    app.clock.advance(61_000);
+    expect((await duringChange(eve)).json.user.email).toBe(eve.email);
+  });
+
   it('works when its button is pressed twice, and the form is sent twice, at the same time', async () => {
     await start();
     await app.visitor().postJson('/auth/forgot', { email: ada.email });
@@ -499,6 +523,7 @@ describe('an account with a second factor', () => {
     const sent = await postForm(first, '/auth/password', fields);
     const back = '/auth/verify?returnTo=%2Fauth%2Fpassword%3FreturnTo%3D%252Faccount';
     expect([sent.status, sent.headers.location]).toEqual([303, back]);
+    expect(app.supabase.calls('update-user')).toBe(0);
     expect((await second.get('/step-up')).text).toBe('null');
     const saved = await postForm(second, '/auth/password', fields);
     expect([saved.status, saved.headers.location]).toEqual([303, '/account']);

@@ -9,6 +9,7 @@ import {
   storeSession,
 } from '../../lib/backend/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
+import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import type { SessionOptions } from '../../example-app/providers/supabase/stand-in.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
@@ -16,6 +17,7 @@ import type { Handler } from '../support/handler-list.ts';
 import { expectUntouched, ownRoutes, refused, storeBy, verdictOf, whoIs } from '../support/own-sign-in.ts';
 import type { OwnSignIn } from '../support/own-sign-in.ts';
 import { itAtRoot } from '../support/only.ts';
+import { createShared } from '../support/shared-memory.ts';
 import { until } from '../support/until.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
@@ -124,6 +126,21 @@ describe('a sign-in of one’s own', () => {
     expect(calls).toBe(1);
   });
 
+  it('runs onSignIn once for tokens that come again within two seconds, and again for later ones', async () => {
+    let calls = 0;
+    await start({ onSignIn: () => void (calls += 1) });
+    const tokens = await tokensOf();
+    await store(app.visitor(), tokens);
+    app.clock.advance(1_900);
+    expect((await store(app.visitor(), tokens)).status).toBe(200);
+    expect(calls).toBe(1);
+    await store(app.visitor(), tokens, '/account');
+    expect(calls).toBe(2);
+    app.clock.advance(2_100);
+    await store(app.visitor(), tokens);
+    expect(calls).toBe(3);
+  });
+
   it('replaces the former session, which ends here and at Supabase', async () => {
     await start();
     const visitor = await app.signedIn();
@@ -203,30 +220,35 @@ describe('tokens that are refused store nothing, and leave the former session', 
     ['made-up tokens', { access_token: 'a.b.c', refresh_token: 'd' }],
     ['megabytes', { access_token: 'a'.repeat(2_000_000), refresh_token: 'b'.repeat(2_000_000) }],
     ['WorkOS’ form', { accessToken: 'a.b.c', refreshToken: 'd', user: { id: '1', email: 'a@example.com' } }],
-  ])('%s', async (_, tokens) => {
+  ])('%s', async (what, tokens) => {
     await start();
     const calls = app.supabase.requests.length;
     const answer = await untouched(tokens);
     expect(answer.json.message).toBe('We couldn’t verify your sign-in. Please sign in again.');
+    expect(answer.json.reason).toBe(['made-up tokens', 'megabytes'].includes(what) ? 'not_valid' : 'malformed');
     const further = app.supabase.requests.slice(calls).map(({ endpoint }) => endpoint);
     expect(further.filter((endpoint) => !['password', 'jwks'].includes(endpoint))).toEqual([]);
     expect(app.events.at(-1)).toMatchObject({ type: 'sign_in_failed', code: 'tokens_refused' });
   });
 
-  it.each<[string, SessionOptions]>([
-    ['an OAuth client’s', { claims: { client_id: '9f2c' } }],
-    ['an OAuth client’s with an empty id', { claims: { client_id: '' } }],
-    ['another audience’s', { claims: { aud: 'widgets' } }],
-    ['a service role’s', { claims: { role: 'service_role' } }],
-    ['another issuer’s', { claims: { iss: 'https://other.supabase.co/auth/v1' } }],
-    ['expired', { ttl: -60 }],
-    ['not valid yet', { claims: { nbf: 4_000_000_000 } }],
-    ['without a user', { claims: { sub: '' } }],
-    ['of a user that the backend does not know', { claims: { sub: '00000000-0000-4000-8000-000000000001' } }],
-  ])('%s', async (_, session) => {
+  it.each<[string, SessionOptions, string]>([
+    ['an OAuth client’s', { claims: { client_id: '9f2c' } }, 'client'],
+    ['an OAuth client’s with an empty id', { claims: { client_id: '' } }, 'client'],
+    ['another audience’s', { claims: { aud: 'widgets' } }, 'not_valid'],
+    ['a service role’s', { claims: { role: 'service_role' } }, 'not_valid'],
+    ['another issuer’s', { claims: { iss: 'https://other.supabase.co/auth/v1' } }, 'not_valid'],
+    ['expired', { ttl: -60 }, 'not_valid'],
+    ['not valid yet', { claims: { nbf: 4_000_000_000 } }, 'not_valid'],
+    ['without a user', { claims: { sub: '' } }, 'not_valid'],
+    [
+      'of a user that the backend does not know',
+      { claims: { sub: '00000000-0000-4000-8000-000000000001' } },
+      'user_not_found',
+    ],
+  ])('%s', async (_, session, reason) => {
     await start();
     const tokens = await tokensOf(grace.email, session);
-    await untouched(tokens);
+    expect((await untouched(tokens)).json.reason).toBe(reason);
     // Only a user that no claim rules out is worth a question.
     expect(app.supabase.calls('user')).toBe(session.claims?.sub?.startsWith('0000') === true ? 1 : 0);
   });
@@ -238,7 +260,7 @@ describe('tokens that are refused store nothing, and leave the former session', 
       return Response.json({ ...((await answer.json()) as object), id: '00000000-0000-4000-8000-000000000001' });
     };
     await start({ fetch: answering });
-    await untouched(await tokensOf(grace.email));
+    expect((await untouched(await tokensOf(grace.email))).json.reason).toBe('subject');
   });
 
   it('signed with another key, or not at all', async () => {
@@ -308,6 +330,25 @@ describe('tokens that are refused store nothing, and leave the former session', 
     expect(await whoIs(other)).toBeUndefined();
   });
 
+  it('of a session that is signed out while they take the place of another one', async () => {
+    const shared = createShared();
+    let signOut: (() => Promise<unknown>) | undefined;
+    const merge: SharedCoordinator['merge'] = async (...change) => {
+      const waited = signOut;
+      signOut = undefined;
+      await waited?.();
+      return shared.merge(...change);
+    };
+    await start({ coordinator: { ...shared, merge } });
+    const [visitor, other] = [await app.signedIn(), app.visitor()];
+    const tokens = await tokensOf(grace.email);
+    await store(other, tokens);
+    app.clock.advance(3_000);
+    signOut = () => other.postJson('/auth/logout');
+    const answer = await store(visitor, tokens);
+    expect([verdictOf(answer), answer.json.reason, answer.setCookies]).toEqual([refused, 'signed_out', []]);
+  });
+
   it('of somewhat earlier than renewSession are taken, and renewed before use', async () => {
     await start();
     const tokens = await tokensOf();
@@ -347,6 +388,13 @@ describe('tokens that are refused store nothing, and leave the former session', 
   it('for their size', async () => {
     await start();
     const claims = { app_metadata: { more: 'x'.repeat(12_000) } };
+    await untouched(await tokensOf(grace.email, { claims }), [422, 'session_too_large']);
+  });
+
+  it('for the size of the cookie that waits for a second factor', async () => {
+    await start();
+    app.supabase.addFactor(grace.email);
+    const claims = { app_metadata: { more: 'x'.repeat(6_000) } };
     await untouched(await tokensOf(grace.email, { claims }), [422, 'session_too_large']);
   });
 

@@ -1,10 +1,9 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { jest } from '@jest/globals';
-import fc from 'fast-check';
 import { AuthError } from '../../lib/errors.ts';
 import { slotOf } from '../../lib/core/redis-slot.ts';
-import { createAttempts, foldAccount } from '../../lib/backend/throttle.ts';
+import { createAttempts } from '../../lib/backend/throttle.ts';
 import type { ThrottleRedisClient } from '../../lib/backend/option-schema.ts';
 import { fakeTimeoutSignals } from '../support/fake-timeouts.ts';
 import { createThrottle } from '../support/throttle.ts';
@@ -128,42 +127,6 @@ describe('an account', () => {
     for (let count = 0; count < 10; count += 1) await throttle.attempt('ada@example.com', undefined);
     expect((await refusal('ada@example.com', 'not an address'))?.code).toBe('rate_limited');
     expect(events).toEqual([{ type: 'throttled', scope: 'account' }]);
-  });
-});
-
-describe('folding an account', () => {
-  /** Go's `strings.ToLower`, which GoTrue uses: one character for each character. */
-  const lowerAsGo = (text: string): string =>
-    Array.from(text, (letter) => {
-      const lower = letter.toLowerCase();
-      return String.fromCodePoint(lower.codePointAt(0) ?? 0);
-    }).join('');
-
-  it('gives one text to every two addresses that the backend takes for one: any letter', () => {
-    const apart: string[] = [];
-    for (let point = 0; point <= 0x10ffff; point += 1) {
-      if (point >= 0xd800 && point <= 0xdfff) continue;
-      const letter = String.fromCodePoint(point);
-      if (foldAccount(letter) !== foldAccount(lowerAsGo(letter))) apart.push(point.toString(16));
-    }
-    expect(apart).toEqual([]);
-  });
-
-  it('gives one text to every two addresses that the backend takes for one: any text', () => {
-    const unit = fc.constantFrom(
-      ...['i', 'I', 'İ', 'ı', 'σ', 'Σ', 'ς', 'ß', 'ẞ', 'K', 'ſ', 'é', 'É', 'e', 'E', '.', '@', ' '],
-      ...['\u0307', '\u0301', '\u0323', '\u212A', '\u0345', 'Ǆ', 'ǅ', 'ﬁ'],
-    );
-    const texts = fc.oneof(
-      fc.array(unit, { maxLength: 12 }).map((units) => units.join('')),
-      fc.string({ unit: 'binary' }),
-    );
-    fc.assert(
-      fc.property(texts, (text) => {
-        expect(foldAccount(lowerAsGo(text))).toBe(foldAccount(text));
-      }),
-      { numRuns: 5_000 },
-    );
   });
 });
 

@@ -105,6 +105,7 @@ describe('a sign-in of a user with a second factor', () => {
 
   it('continues without the factor once an administrator has removed it', async () => {
     await start();
+    const elsewhere = await app.signedIn();
     const factor = app.supabase.addFactor(ada.email);
     const { visitor } = await firstFactor('/account');
     app.supabase.removeFactor(ada.email, factor);
@@ -114,6 +115,8 @@ describe('a sign-in of a user with a second factor', () => {
     const answer = await postForm(visitor, '/auth/verify', { returnTo: '/account' });
     expect([answer.status, answer.headers.location]).toEqual([303, '/account']);
     expect(await isSignedIn(visitor)).toBe(true);
+    // Supabase ends no other session here, so none is renewed to find out.
+    expect([await isSignedIn(elsewhere), app.supabase.calls('refresh')]).toEqual([true, 0]);
   });
 
   it('ends with sign-out, also at the backend', async () => {

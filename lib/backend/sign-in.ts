@@ -75,7 +75,9 @@ export async function prepareSignIn(
   }
 }
 
-type Preparing = Pick<PreparedSignIn, 'content' | 'needs' | 'returnTo'> & Pick<Issued, 'isBrought' | 'providerTokens'>;
+interface Preparing extends Pick<PreparedSignIn, 'content' | 'needs' | 'returnTo'>, Pick<Issued, 'providerTokens'> {
+  readonly isBrought: boolean;
+}
 
 async function prepareSession(
   backend: BackendContext,
@@ -103,11 +105,11 @@ async function preparePending(
 ) {
   const session = await verifyIssued(backend, content, isBrought);
   // No later request would find it, and the person would be sent from page to page.
-  if (isBrought === true && !isRecent(backend, needs, session.claims))
+  if (isBrought && !isRecent(backend, needs, session.claims))
     throw new AuthError('tokens_refused', { reason: 'not_recent' });
   if (signInTime(needs, session.claims) === undefined) throw new AuthError('token_rejected', { reason: 'amr' });
   await request.refuseUnaccepted(session);
-  if (isBrought !== true) await beginSession(backend, content, session);
+  if (!isBrought) await beginSession(backend, content, session);
   if (providerTokens !== undefined && needsProviderTokens(backend))
     await backend.providerTokens.keep(sessionIdOf(backend, session), providerTokens);
   return { userId: session.user.id, returnTo };

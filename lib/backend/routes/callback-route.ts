@@ -5,7 +5,7 @@ import { createBoundedMap } from '../../core/bounded-map.ts';
 import { createSharedOutcomes } from '../../core/shared-outcomes.ts';
 import { isRecord } from '../../core/json.ts';
 import { readToken } from '../../tokens/access-token.ts';
-import { AuthError } from '../../errors.ts';
+import { AuthError, isOutage } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import { redirect } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
@@ -155,11 +155,10 @@ async function answerCode(
     const { prepared, writes } = await attempts.run(request.req, undefined, spend, 'forgives');
     return redirect(303, await storeSignIn(backend, request, prepared, writes));
   } catch (error) {
-    if (!(error instanceof AuthError)) throw error;
     const [newest, ...others] = pending;
     // With several flows only the request that exchanged the code knows which one came back.
     if (others.length === 0) request.errorReturnTo ??= request.returnTo(newest?.returnTo);
-    if (error.code === 'provider_unavailable' && newest !== undefined) {
+    if (isOutage(error) && newest !== undefined) {
       request.writeCookies([flows.markCodeSpent(newest, fingerprint(code))]);
     }
     if (!isOwnRefusal(error, 'code_rejected')) throw error;
