@@ -87,7 +87,7 @@ describe('the code of a callback', () => {
     await start();
     const visitor = app.visitor();
     await forgot(visitor);
-    app.supabase.switches.tokenClaims = { amr };
+    app.supabase.switches.tokenClaims = { amr: amr as string };
     expect((await visitor.get(await opened())).headers.location).toBe(location);
   });
 

@@ -138,6 +138,7 @@ describe('connected apps', () => {
   });
 
   it.each([
+    undefined,
     '',
     'a b',
     '\u0000',

@@ -73,6 +73,7 @@ describe('adding an authenticator app', () => {
       'otpauth://totp/x?secret=<script>',
       `otpauth://totp/x?secret=${'A'.repeat(2_000)}`,
       'otpauth://totp/',
+      'otpauth://totp/x?issuer=evil',
     ]) {
       const page = await postForm(visitor, '/auth/enroll', { factorId: factor!.id, code: '000000', uri });
       expect([page.status, page.text.includes('<svg class="qr"'), page.text.includes('evil')]).toEqual([

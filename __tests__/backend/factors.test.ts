@@ -3,6 +3,7 @@ import {
   isRejected,
   isSessionOver,
   needsFactor,
+  present,
   readFactors,
   textIn,
   verifyFactor,
@@ -112,6 +113,11 @@ it.each<[string | undefined, boolean, boolean]>([
   expect([isSessionOver(error), isRejected(error)]).toEqual([isOver, isNo]);
   const other = Object.assign(new Error('other'), { reason });
   expect([isSessionOver(other), isRejected(other)]).toEqual([false, false]);
+});
+
+it('an answer of the SDK with neither data nor an error is refused', () => {
+  expect(() => present(null)).toThrow(expect.objectContaining({ code: 'provider_refused' }));
+  expect(present({ id: 'a' })).toEqual({ id: 'a' });
 });
 
 describe('a guard that asks for factors', () => {

@@ -186,6 +186,30 @@ describe('a guest whose account was completed in another browser, with a token f
   });
 });
 
+describe('a guest’s sign-up tells for the next one', () => {
+  const next = { email: 'next@example.com', password: 'long enough' };
+
+  it('that the project sends an email, so that its answer does not wait for it', async () => {
+    const visitor = await startWithGuest(false, { mailAnswerMs: 1 });
+    await visitor.postJson('/auth/signup', account);
+    const gate = app.supabase.gate('signup');
+    const answer = await app.visitor().postJson('/auth/signup', next);
+    expect([answer.status, answer.json.emailConfirmationRequired]).toEqual([200, true]);
+    gate.open();
+  });
+
+  it('nothing where it was complete at once: the answer waits for the session', async () => {
+    const visitor = await startWithGuest(true, { mailAnswerMs: 1 });
+    await visitor.postJson('/auth/signup', account);
+    const gate = app.supabase.gate('signup');
+    const signingUp = app.visitor().postJson('/auth/signup', next);
+    await gate.waitFor(1);
+    for (let turn = 0; turn < 5; turn += 1) await visitor.getJson('/auth/session');
+    gate.open();
+    expect((await signingUp).json).toEqual({ redirectTo: '/' });
+  });
+});
+
 it('learns that the password is weak, and stays a guest', async () => {
   const visitor = await startWithGuest();
   const { status, json } = await visitor.postJson('/auth/signup', { ...account, password: 'abc' });

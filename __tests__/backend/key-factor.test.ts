@@ -1,4 +1,5 @@
 import { requireSession } from '../../lib/backend/index.ts';
+import { challengeKey } from '../../lib/backend/key-factors.ts';
 import { createCredential } from '../support/authenticator.ts';
 import type { SoftwareCredential } from '../support/authenticator.ts';
 import { ada, postForm } from '../support/backend-app.ts';
@@ -208,6 +209,15 @@ describe('adding a security key', () => {
     const visitor = await app.signedIn();
     const refused = await visitor.postJson('/auth/enroll', { type: 'webauthn' });
     expect([errorOf(refused), refused.setCookies]).toEqual([[502, 'provider_refused'], []]);
+  });
+
+  it('passes a challenge on whose bytes another version of the SDK reads as a view', async () => {
+    await start();
+    const bytes = new Uint8Array([0, 251, 255, 0]).subarray(1, 3);
+    const answer = { id: 'one', webauthn: { credential_options: { publicKey: { challenge: bytes } } } };
+    const call = () => Promise.resolve(answer);
+    const asked = challengeKey({ supabase: { call } } as never, {} as never, { access_token: 'a' } as never, 'key');
+    expect((await asked).options).toEqual({ challenge: '-_8' });
   });
 
   it.each([undefined, '', 7, null])('refuses a factor of the backend whose id is %j', async (id) => {

@@ -87,6 +87,16 @@ describe('POST /auth/logout', () => {
     for (const visitor of [first, second]) expect((await visitor.getJson('/auth/session')).status).toBe(401);
   });
 
+  it('ends each of them, too, where onSignOut is told of one whose tokens were renewed for it', async () => {
+    await start({ options: { onSignOut: () => undefined } });
+    const [renewed, other] = [await app.signedIn({ ttl: -60 }), await app.signedIn()];
+    const cookie = [renewed.cookieHeader(), other.cookieHeader()].join('; ');
+    await app.visitor().post('/auth/logout', { headers: { cookie } });
+    expect([app.supabase.calls('refresh'), app.supabase.calls('logout')]).toEqual([1, 2]);
+    expect(app.supabase.sessionsOf(ada.email)).toEqual([]);
+    expect(app.eventTypes().filter((type) => type === 'signed_out')).toHaveLength(2);
+  });
+
   it('reports who signed out, even with an expired token, and nothing if there was no session', async () => {
     await start();
     const visitor = await app.signedIn();

@@ -237,7 +237,7 @@ describe('attempts at once', () => {
 
   it('that stay counted in any case say to wait for the whole window: the time to wait would tell who has an account', async () => {
     const answers = await Promise.allSettled(
-      Array.from({ length: 12 }, () => throttle.attempt('ada@example.com', home, 'counts')),
+      Array.from({ length: 12 }, () => throttle.message('ada@example.com', home)),
     );
     expect(answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason.retryAfter] : []))).toEqual([
       900, 900,
@@ -346,6 +346,14 @@ describe('a key that is closed', () => {
     await expect(throttle.code('factor:2')).resolves.toBeDefined();
   });
 
+  it('is closed at the store, too, for the other processes', async () => {
+    const sets: unknown[] = [];
+    const multi = () => ({ set: (...call: unknown[]) => sets.push(call), pTTL: () => ({ exec: async () => [] }) });
+    throttle = create({ store: { ...storeOf(() => Promise.resolve([5, 60_000])), multi } });
+    await (await throttle.code('factor:1')).end('keep');
+    expect(sets).toEqual([[expect.stringMatching(/^test:code:/), 1_000_000_000, { EX: 900 }]]);
+  });
+
   it('stays so, whatever is refused meanwhile, and no longer than a window', async () => {
     const attempts = await Promise.all(Array.from({ length: 5 }, () => throttle.code('factor:1')));
     await attempts[4]?.end('keep');
@@ -368,6 +376,15 @@ describe('the memory it takes', () => {
     await send('d');
     await expect(send('a')).rejects.toMatchObject({ code: 'rate_limited' });
     await expect(send('b')).resolves.toBeDefined();
+  });
+
+  it('is bounded for keys that are counted at a store and closed here, too', async () => {
+    let points = 5;
+    throttle = create({ maxKeys: 3, store: storeOf(() => Promise.resolve([points, 900_000])) });
+    for (const subject of ['a', 'b', 'c', 'd']) await (await throttle.code(subject)).end('keep');
+    points = 1;
+    await expect(throttle.code('b')).rejects.toMatchObject({ code: 'rate_limited' });
+    await expect(throttle.code('a')).resolves.toBeDefined();
   });
 
   it('is not taken by attempts that count for nothing: made-up accounts push out none that is counted', async () => {
@@ -575,6 +592,31 @@ describe('a store that is away', () => {
   });
 });
 
+it('calls ioredis without a command of its own, which could take the place of one of the application’s', async () => {
+  const calls: unknown[][] = [];
+  const say =
+    (name: string, answer: unknown) =>
+    (...call: unknown[]) => {
+      calls.push([name, ...call]);
+      return answer;
+    };
+  const pttl = { pttl: () => ({ exec: async () => [] }) };
+  throttle = create({
+    store: {
+      defineCommand: say('defineCommand', undefined),
+      eval: say('eval', Promise.resolve([5, 60_000])),
+      del: say('del', Promise.resolve(1)),
+      multi: () => ({ set: say('set', pttl), ...pttl }),
+    } as unknown as ThrottleRedisClient,
+  });
+  await (await throttle.code('factor:1')).end('keep');
+  await (await throttle.code('factor:2')).end('forgive');
+  const key = expect.stringMatching(/^test:code:/);
+  const count = ['eval', expect.stringContaining('redis.call'), 1, key, '1', '900', '5', '900'];
+  expect(calls).toEqual([count, ['set', key, 1_000_000_000, 'EX', 900], count, ['del', key]]);
+  expect(events).toEqual([]);
+});
+
 describe('a code of six digits', () => {
   const tryCode = async (subject = 'factor:1'): Promise<OpenAttempt> => throttle.code(subject);
 
@@ -631,7 +673,7 @@ describe('a code of six digits', () => {
       for (const reason of ['timeout', 'unexpected_failure', undefined]) {
         const error = new AuthError('provider_unavailable', { reason });
         for (let count = 0; count < 120; count += 1) {
-          await expect(limited.run(req, 'ada@example.com', failed(error), 'forgives')).rejects.toBe(error);
+          await expect(limited.run(req, 'ada@example.com', failed(error))).rejects.toBe(error);
           if (reason !== 'timeout') await expect(limited.runCode(req, 'factor:1', failed(error))).rejects.toBe(error);
         }
       }
@@ -643,7 +685,7 @@ describe('a code of six digits', () => {
       for (const error of [new AuthError('access_denied'), late, new Error('no database')]) {
         for (let count = 0; count < 12; count += 1) {
           const refused = () => Promise.reject(error);
-          await expect(limited.run(req, 'ada@example.com', refused, 'forgives')).rejects.toBe(error);
+          await expect(limited.run(req, 'ada@example.com', refused)).rejects.toBe(error);
           await expect(limited.runCode(req, 'factor:1', refused)).rejects.toBe(error);
         }
       }
@@ -654,7 +696,7 @@ describe('a code of six digits', () => {
       const error = new AuthError('provider_unavailable', { reason: 'unknown' });
       for (let count = 0; count < 12; count += 1) {
         const refused = () => Promise.reject(error);
-        await expect(limited.run(req, 'ada@example.com', refused, 'forgives')).rejects.toBe(error);
+        await expect(limited.run(req, 'ada@example.com', refused)).rejects.toBe(error);
         await expect(limited.runCode(req, 'factor:1', refused)).rejects.toBe(error);
       }
     });
@@ -669,8 +711,8 @@ describe('a code of six digits', () => {
       const error = new AuthError('access_denied', { reason: 'unknown' });
       const refused = () => Promise.reject(error);
       for (let count = 0; count < 101; count += 1) {
-        await expect(limited.run(req, undefined, refused, 'forgives')).rejects.toBe(error);
-        await expect(limited.run(req, 'ada@example.com', refused, 'counts')).rejects.toBe(error);
+        await expect(limited.run(req, undefined, refused)).rejects.toBe(error);
+        await expect(limited.runMessage(req, 'ada@example.com', refused)).rejects.toBe(error);
         await expect(limited.runMail('ada@example.com', refused)).rejects.toBe(error);
       }
     });
@@ -692,9 +734,9 @@ describe('a code of six digits', () => {
       const limited = attempts();
       const error = new AuthError('access_denied', { reason: 'unknown' });
       for (let count = 0; count < 10; count += 1) {
-        await expect(limited.run(req, 'ada@example.com', failed(error), 'forgives')).rejects.toBe(error);
+        await expect(limited.run(req, 'ada@example.com', failed(error))).rejects.toBe(error);
       }
-      await expect(limited.run(req, 'ada@example.com', failed(error), 'forgives')).rejects.toMatchObject({
+      await expect(limited.run(req, 'ada@example.com', failed(error))).rejects.toMatchObject({
         code: 'rate_limited',
       });
     });

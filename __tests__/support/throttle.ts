@@ -21,11 +21,8 @@ export interface OpenAttempt {
 
 /** The throttle with attempts that end when the test says so. Each rejects with `rate_limited` where it is refused. */
 export interface Throttle {
-  attempt(
-    account: string | undefined,
-    address: string | undefined,
-    success?: 'forgives' | 'counts',
-  ): Promise<OpenAttempt>;
+  attempt(account: string | undefined, address: string | undefined): Promise<OpenAttempt>;
+  message(account: string, address: string | undefined): Promise<OpenAttempt>;
   code(subject: string): Promise<OpenAttempt>;
   mailedCode(account: string, address: string | undefined): Promise<OpenAttempt>;
   mail(account: string): Promise<OpenAttempt>;
@@ -65,7 +62,8 @@ export function createThrottle({ store, keyPrefix, now = Date.now, ...parts }: T
   }
 
   return {
-    attempt: (account, from, success = 'forgives') => open(from, (work) => attempts.run(req, account, work, success)),
+    attempt: (account, from) => open(from, (work) => attempts.run(req, account, work)),
+    message: (account, from) => open(from, (work) => attempts.runMessage(req, account, work)),
     code: (subject) => open(undefined, (work) => attempts.runCode(req, subject, work)),
     mailedCode: (account, from) => open(from, (work) => attempts.runMailedCode(req, account, work)),
     mail: (account) => open(undefined, (work) => attempts.runMail(account, work)),

@@ -81,12 +81,21 @@ export function verifyKey(
 }
 
 /** GoTrue's codes for a challenge that is too old, was answered, or was asked for from another address. */
-const goneChallenges = ['mfa_challenge_expired', 'mfa_factor_not_found', 'mfa_ip_address_mismatch'];
+const goneChallenges: readonly (string | undefined)[] = [
+  'mfa_challenge_expired',
+  'mfa_factor_not_found',
+  'mfa_ip_address_mismatch',
+];
 /** Its library's refusal of an answer is a failure of its own (500) to GoTrue. */
-const refusals = ['unexpected_failure', 'validation_failed', 'bad_json', 'mfa_verification_failed'];
+const refusals: readonly (string | undefined)[] = [
+  'unexpected_failure',
+  'validation_failed',
+  'bad_json',
+  'mfa_verification_failed',
+];
 
 function rethrowRefused(error: unknown): never {
-  const reason = error instanceof AuthError ? (error.reason ?? '') : '';
+  const reason = error instanceof AuthError ? error.reason : undefined;
   if (goneChallenges.includes(reason)) throw new AuthError('challenge_expired', { cause: error, reason });
   if (refusals.includes(reason)) throw refusedAnswer({ cause: error, reason });
   throw error;

@@ -118,7 +118,7 @@ export async function sendMail(
     started.resolve({ answerIsDue, patience: isAnsweredEarly ? answerIsDue : wait(timeoutMs) });
     return supabase.call(request, send, { lifeMs: callLifeMs, session });
   };
-  const outcome = attempts.run(request.req, email, work, 'counts');
+  const outcome = attempts.runMessage(request.req, email, work);
   const { answerIsDue, patience } = await Promise.race([started.promise, outcome.then(() => started.promise)]);
   const result = await Promise.race([outcome, patience.then(() => undefined)]);
   if (result === undefined) {

@@ -142,7 +142,7 @@ export async function revokeApp(
   const call = () => callAs(backend, request, revoke, content).catch(reportOff(backend));
   try {
     // Made-up ids count, so that they cannot fill the records.
-    await backend.attempts.run(request.req, undefined, call, 'forgives');
+    await backend.attempts.run(request.req, undefined, call);
   } catch (error) {
     // The grant is gone already, as after an answer that was lost.
     if (!(error instanceof AuthError) || error.code !== 'authorization_expired') throw error;
@@ -163,7 +163,7 @@ async function once(
   const answer = async (): Promise<OnceAnswer> => {
     try {
       // Made-up ids count, because each costs a call.
-      const data = await backend.attempts.run(request.req, undefined, call, 'forgives');
+      const data = await backend.attempts.run(request.req, undefined, call);
       const text = JSON.stringify(data ?? null);
       refuseUnusable(text, asked);
       return { kind: 'renewed', text };

@@ -141,8 +141,8 @@ function ceremonyOf(answer: unknown): Ceremony {
   return { challengeId, options };
 }
 
-const isReason = (error: unknown, ...reasons: readonly string[]): error is AuthError =>
-  error instanceof AuthError && reasons.includes(error.reason ?? '');
+const isReason = (error: unknown, ...reasons: readonly (string | undefined)[]): error is AuthError =>
+  error instanceof AuthError && reasons.includes(error.reason);
 
 /**
  * For `catch`: GoTrue's refusals of the browser's answer. It has several codes for them, and none that tells a visitor more.

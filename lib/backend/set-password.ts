@@ -76,7 +76,7 @@ async function checkPassword(
       return unwrap(await auth.signInWithPassword({ email, password, options })).session;
     });
   const isWrong = ({ code }: AuthError): boolean => code === 'invalid_credentials';
-  return attempts.run(request.req, email, ask, 'forgives').catch(rethrowAs('current_password_wrong', isWrong));
+  return attempts.run(request.req, email, ask).catch(rethrowAs('current_password_wrong', isWrong));
 }
 
 const isWrongPassword = (error: unknown): boolean =>

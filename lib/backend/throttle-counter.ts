@@ -63,7 +63,7 @@ export function createCounter(parts: CounterParts): Counter {
       keep: async () => {
         if (excess < 0 || limit.isClosedByLast !== true) return;
         const close = (each: RateLimiterAbstract) => each.set(key, closedPoints, limit.windowSeconds);
-        await Promise.all([close(memory), limiter === memory || end(() => close(limiter))]);
+        await Promise.all([close(memory), end(() => close(limiter))]);
       },
     };
     return {

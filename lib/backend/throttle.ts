@@ -48,14 +48,10 @@ export interface Attempts {
    * Runs an attempt that counts against its network, and against its account there, so that the owner can sign in from elsewhere.
    *
    * @param email in any spelling; `undefined` for a code or a link, which names no account
-   * @param success whether an attempt that succeeds stays counted
    */
-  run<Result>(
-    req: IncomingMessage,
-    email: string | undefined,
-    work: () => Promise<Result>,
-    success: 'forgives' | 'counts',
-  ): Promise<Result>;
+  run<Result>(req: IncomingMessage, email: string | undefined, work: () => Promise<Result>): Promise<Result>;
+  /** The same for a call that signs up or sends a message: one that succeeds stays counted. */
+  runMessage<Result>(req: IncomingMessage, account: string, work: () => Promise<Result>): Promise<Result>;
   /**
    * Runs an attempt with a six-digit code. After five wrong ones, from any networks, all are refused for 15 minutes.
    *
@@ -115,21 +111,33 @@ interface ThrottleParts {
 export function createAttempts(parts: ThrottleParts): Attempts {
   if (parts.throttle === false) {
     const run: Attempts['runCode'] & Attempts['runChallenge'] = (_req, _subject, work) => work();
-    return { run, runCode: run, runMailedCode: run, runChallenge: run, runMail: (_email, work) => work() };
+    return {
+      run,
+      runMessage: run,
+      runCode: run,
+      runMailedCode: run,
+      runChallenge: run,
+      runMail: (_email, work) => work(),
+    };
   }
   const within = createWithin(parts.throttle, parts);
   const addressOf = createClientAddress(parts.clientAddress, parts.emit);
   const networkOf = (req: IncomingMessage): string | undefined => networkKey(addressOf(req));
+  const withAccount = <Result>(
+    req: IncomingMessage,
+    email: string | undefined,
+    kind: Kind,
+    work: () => Promise<Result>,
+  ): Promise<Result> => {
+    const network = networkOf(req);
+    const account = email === undefined ? undefined : accountKey(email, network);
+    return within('network', network, kind, () => within('account', account, kind, work));
+  };
   // The network comes first: one that is over its limit must not add accounts to the store, or use up the limit of all. A
   // refusal by an inner limit counts for nothing there, since a whole office may share one address.
   return {
-    async run(req, email, work, success) {
-      const guess = email === undefined ? 'link' : 'guess';
-      const kind = success === 'counts' ? 'message' : guess;
-      const network = networkOf(req);
-      const account = email === undefined ? undefined : accountKey(email, network);
-      return within('network', network, kind, () => within('account', account, kind, work));
-    },
+    run: async (req, email, work) => withAccount(req, email, email === undefined ? 'link' : 'guess', work),
+    runMessage: async (req, account, work) => withAccount(req, account, 'message', work),
     async runCode(req, subject, work) {
       return within('network', networkOf(req), 'guess', () => within('code', hash(subject), 'guess', work));
     },

@@ -152,7 +152,7 @@ async function answerCode(
   const spend = (): Promise<Outcome> => spendCode(request, { code, pending, verifiers });
   try {
     // A made-up code counts like a wrong password: Supabase limits this server's calls, and refreshes share that limit.
-    const { prepared, writes } = await attempts.run(request.req, undefined, spend, 'forgives');
+    const { prepared, writes } = await attempts.run(request.req, undefined, spend);
     return redirect(303, await storeSignIn(backend, request, prepared, writes));
   } catch (error) {
     const [newest, ...others] = pending;

@@ -131,7 +131,7 @@ async function start(backend: BackendContext, { request, subject, returnTo, user
     });
   }
   const add = () => enrollApp(backend, request, subject.content);
-  const enrollment = await backend.attempts.run(request.req, undefined, add, 'forgives');
+  const enrollment = await backend.attempts.run(request.req, undefined, add);
   return request.wantsJson ? json(200, enrollment) : drawnPage(backend, request, { returnTo, enrollment });
 }
 
@@ -154,17 +154,19 @@ function ownFactor({ factors }: FactorRequest, factorId: string | undefined): Fa
 async function remove(backend: BackendContext, asked: FactorRequest, factorId: string, isSure: boolean): Promise<Next> {
   const { request, subject, returnTo, factors } = asked;
   const factor = ownFactor(asked, factorId);
-  const left = (list: readonly Factor[]): number => list.filter(({ id }) => id !== factor?.id).length;
-  // What remains could not be asked for here, so the user could not sign in anymore.
-  if (factor?.isVerified === true && left(factors.askable) === 0 && left(factors.verified) > 0) {
-    throw new FormProblem(
-      'form',
-      'factorStillNeeded',
-      'This is the only second factor that can be used here, and the account has others. Add another one first.',
-      { code: 'factor_unavailable', reason: 'last_askable' },
-    );
+  if (factor?.isVerified === true) {
+    const left = (list: readonly Factor[]): number => list.filter(({ id }) => id !== factor.id).length;
+    // What remains could not be asked for here, so the user could not sign in anymore.
+    if (left(factors.askable) === 0 && left(factors.verified) > 0) {
+      throw new FormProblem(
+        'form',
+        'factorStillNeeded',
+        'This is the only second factor that can be used here, and the account has others. Add another one first.',
+        { code: 'factor_unavailable', reason: 'last_askable' },
+      );
+    }
+    if (!isSure && !request.wantsJson) return askRemoval(backend, asked, factor);
   }
-  if (factor?.isVerified === true && !isSure && !request.wantsJson) return askRemoval(backend, asked, factor);
   await removeFactor(backend, request, subject.content, factorId);
   const isLowered = await renewLowered(backend, request, subject).catch((error: unknown) => {
     backend.explain('the session will be renewed by the next request: %s', String(error));

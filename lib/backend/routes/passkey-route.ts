@@ -37,7 +37,7 @@ export function passkeyRoute(backend: BackendContext): AuthRoute {
       }
       const answer = readAnswer(backend, request, fields);
       const verify = () => verifySignIn(backend, request, answer);
-      const issued = await attempts.run(request.req, undefined, verify, 'forgives');
+      const issued = await attempts.run(request.req, undefined, verify);
       return completeSignIn(backend, request, issued, returnTo);
     },
   });

@@ -158,7 +158,7 @@ async function add(backend: BackendContext, owner: OwnerRequest, fields: Fields)
   }
   const answer = readAnswer(backend, request, fields);
   const verify = () => addPasskey(backend, request, subject.content, answer);
-  await attempts.run(request.req, undefined, verify, 'forgives');
+  await attempts.run(request.req, undefined, verify);
   return wayBack;
 }
 

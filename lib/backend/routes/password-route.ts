@@ -185,7 +185,7 @@ const besideMs = 1_000;
 /** The session of the same user that the link's sign-in replaces, where known. */
 async function sessionBeside(request: AuthRequest, { session }: PendingSignIn): Promise<BackendSession | undefined> {
   const late = (): Error => new Error('late');
-  const present = await answerWithin(request.resolveSession(), besideMs, late).catch(() => null);
+  const present = await answerWithin(request.resolveSession(), besideMs, late).catch(() => undefined);
   return present?.adapter === 'backend' && present.user.id === session.user.id ? present : undefined;
 }
 

@@ -34,7 +34,7 @@ export function signInRoute(backend: BackendContext): AuthRoute {
         const options = readCaptcha(fields);
         return unwrap(await auth.signInWithPassword({ email, password, options })).session;
       });
-    const issued = await attempts.run(request.req, email, () => ask().catch(asBadAddress), 'forgives');
+    const issued = await attempts.run(request.req, email, () => ask().catch(asBadAddress));
     return completeSignIn(backend, request, issued, returnTo);
   };
   return formRoute(backend, {
@@ -62,7 +62,7 @@ export function signInRoute(backend: BackendContext): AuthRoute {
 
 /** The browser's session. An anonymous one does not count, and an outage must not hide the form. */
 async function sessionAtHand(request: AuthRequest): Promise<BackendSession | null> {
-  const session = await request.resolveSession().catch(() => null);
+  const session = await request.resolveSession().catch(() => undefined);
   return session?.adapter === 'backend' && !session.user.isAnonymous ? session : null;
 }
 
@@ -182,7 +182,7 @@ async function startSso(
       if (!isHttpUrl(url)) throw new AuthError('provider_refused');
       return { url, writes: flows.remember(call.started(), { kind: 'oauth', returnTo }, request.cookies) };
     });
-  const { url, writes } = await attempts.run(request.req, undefined, () => ask().catch(asUnavailable), 'forgives');
+  const { url, writes } = await attempts.run(request.req, undefined, () => ask().catch(asUnavailable));
   request.writeCookies(writes);
   return url;
 }

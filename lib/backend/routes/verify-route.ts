@@ -158,7 +158,7 @@ async function sendCode(backend: BackendContext, asked: FactorRequest, factorId:
   const factor = factors.askable.find(({ id, type }) => id === factorId.toLowerCase() && type === 'phone');
   if (factor === undefined) throw new AuthError('invalid_request');
   const send = () => sendFactorCode(backend, request, subject.content, factor.id);
-  const challengeId = await backend.attempts.run(request.req, `factor:${factor.id}`, send, 'counts');
+  const challengeId = await backend.attempts.runMessage(request.req, `factor:${factor.id}`, send);
   writeChallenge(backend, request, { factorId: factor.id, challengeId });
   if (request.wantsJson) {
     const message = fillIn(siteFor(backend, request).text.codeSentText, { digits: factor.digits }).plain;
