@@ -1,7 +1,7 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import type { ChangeCount } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
-import { emptyRecord, hash, mergeRecords } from './record.ts';
+import { emptyRecord, hash, mergeRecords, never } from './record.ts';
 import type { Presented, SessionFacts, SessionRecord } from './record.ts';
 import { createAskShared } from './outages.ts';
 import type { AskShared, OutageReport } from './outages.ts';
@@ -41,7 +41,8 @@ interface Call {
   readonly ttlMs: number;
 }
 
-type Answer = SessionRecord | 'none' | 'unknown';
+/** What the coordinator keeps; `undefined` where it cannot tell. */
+type Answer = SessionRecord | undefined;
 
 /** As long as browsers keep a session cookie. */
 export const cookieMs = 400 * 24 * 60 * 60_000;
@@ -99,25 +100,18 @@ export function createRecords(
 
   async function find(subjects: readonly string[], group?: string): Promise<FoundRecord> {
     const answers = await Promise.all(subjects.map((subject) => ask(subject, group)));
-    answers.forEach((answer, index) => {
-      if (typeof answer === 'object') note(subjects[index] ?? '', answer, tokenMs);
-    });
-    return {
-      record: known(subjects),
-      isWhole: answers[0] !== 'unknown',
-      isConfirmed: answers.every((answer) => answer !== 'unknown'),
-    };
+    subjects.forEach((subject, index) => note(subject, answers[index] ?? emptyRecord, tokenMs));
+    return { record: known(subjects), isWhole: answers[0] !== undefined, isConfirmed: !answers.includes(undefined) };
   }
 
   /** Later than each call that this process knows of: their process' clock may be ahead, and what they spared is not spared again. */
   function nextTime({ subject, name, at }: Omit<Call, 'ttlMs'>): number {
-    return Math.max(Math.ceil(at), (here(subject)[name] ?? -1) + 1);
+    return Math.max(Math.ceil(at), (here(subject)[name] ?? never) + 1);
   }
 
   return {
     /** Whether there are other processes to ask. */
     isShared: shared !== undefined,
-    isEmpty: () => lasting.size === 0 && passing.size === 0,
     /** What this process knows. */
     known,
     note,
@@ -142,8 +136,7 @@ export function createRecords(
       note(subject, { [name]: own }, ttlMs);
       onNoted();
       const answer = await ask(subject, undefined);
-      const latest = typeof answer === 'object' ? answer[name] : undefined;
-      const called = call(subject, { [name]: Math.max(own, (latest ?? -1) + 1) }, ttlMs);
+      const called = call(subject, { [name]: Math.max(own, (answer?.[name] ?? never) + 1) }, ttlMs);
       onNoted();
       await called;
     },
@@ -161,7 +154,7 @@ function createAsk(shared: SharedCoordinator | undefined, askShared: AskShared) 
   const underWay = new Map<string, Promise<Answer>>();
 
   async function ask(subject: string): Promise<Answer> {
-    return shared === undefined ? 'none' : askShared<Answer>(shared.read(subject).then(readAnswer), 'unknown');
+    return shared === undefined ? emptyRecord : askShared(shared.read(subject).then(readAnswer), undefined);
   }
 
   return (subject: string, group: string | undefined): Promise<Answer> => {
@@ -185,11 +178,11 @@ function isLasting(name: string): boolean {
 
 /** An application's own coordinator may return anything; an invalid time would end or lift the wrong sessions. */
 function readAnswer(answer: unknown): Answer {
-  if (answer === undefined || answer === null) return 'none';
+  if (answer === undefined || answer === null) return emptyRecord;
   // A list or a Map, as clients of Redis give for a hash, has its times elsewhere: as a record it would be empty, and end nothing.
-  if (typeof answer !== 'object' || Symbol.iterator in answer) return 'unknown';
+  if (typeof answer !== 'object' || Symbol.iterator in answer) return undefined;
   const times = Object.entries(answer).map(([name, time]: [string, unknown]) => [name, Number(time)] as const);
-  return times.every(([, time]) => Number.isFinite(time)) ? Object.fromEntries(times) : 'unknown';
+  return times.every(([, time]) => Number.isFinite(time)) ? Object.fromEntries(times) : undefined;
 }
 
 /** Where the times of a session, or of a user, are kept. @param adapter the adapter of these sessions: two adapters may share a coordinator */

@@ -79,8 +79,7 @@ export function createRevocations(
 
 /** What a token is worth, by what this process knows and by what the coordinator says. */
 function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keysOf' | 'now'>) {
-  const known = (keys: SessionKeys): Standing =>
-    records.isEmpty() ? 'live' : standingOf(records.known(keys.subjects), keys);
+  const known = (keys: SessionKeys): Standing => standingOf(records.known(keys.subjects), keys);
   const knownRevocation = (keys: SessionKeys): Revocation | undefined => asRevocation(known(keys));
 
   /** @throws {AuthError} `provider_unavailable` where only the coordinator can tell whether the session was spared */
