@@ -75,6 +75,65 @@ describe('a watched session', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
+  it('holds no timer once it is stopped or has ended', async () => {
+    const { watchOne, revocations } = createProcess(undefined);
+    const stop = watchOne('a');
+    watchOne('b');
+    await revocations.end({ userId: 'user of b' });
+    expect(jest.getTimerCount()).toBe(1);
+    stop();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('ends for each of its watches that is left', async () => {
+    const { watchOne, ends, revocations } = createProcess(undefined);
+    const [stop] = [watchOne('a', 'one'), watchOne('a', 'two'), watchOne('a', 'three')];
+    stop();
+    await revocations.end({ sessionId: 'a' });
+    expect(ends).toEqual(['a ended', 'a ended']);
+  });
+
+  it('that began after a call of endSession goes on', async () => {
+    const { watchOne, ends, revocations } = createProcess(undefined, createClock(start - 2_000));
+    watchOne('a');
+    await revocations.end({ userId: 'user of a' });
+    expect(ends).toEqual([]);
+  });
+
+  it('ends at once where another process ended it since it was resolved', async () => {
+    const shared = createShared();
+    const [here, there] = [createProcess(shared), createProcess(shared)];
+    await there.revocations.end({ userId: 'user of a' });
+    here.watchOne('a');
+    await here.pass(0);
+    expect(here.ends).toEqual(['a ended']);
+  });
+
+  it('ends as switched where another process exchanged its token for one of another organization', async () => {
+    const shared = createShared();
+    const [here, there] = [createProcess(shared), createProcess(shared)];
+    here.watchOne('a');
+    here.watchOne('b');
+    await there.revocations.spend(['a'], ['token of a'], hour);
+    await there.revocations.spend(['b'], ['another token'], hour);
+    await here.pass(pollMs);
+    expect(here.ends).toEqual(['a switched']);
+  });
+
+  it('goes on while only a record that cannot be read could tell whether it was spared', async () => {
+    const shared = createShared();
+    const read = shared.read.bind(shared);
+    const [here, there] = [createProcess(shared), createProcess(shared)];
+    here.watchOne('a');
+    await there.revocations.end({ userId: 'user of a' });
+    shared.read = (subject) => (subject.includes(':session:') ? Promise.reject(new Error('away')) : read(subject));
+    await here.pass(pollMs);
+    expect(here.ends).toEqual([]);
+    shared.read = read;
+    await here.pass(pollMs);
+    expect(here.ends).toEqual(['a ended']);
+  });
+
   it('ends where it was switched from another organization', () => {
     const { watchOne, watches, sessionIn, ends } = createProcess(undefined);
     watchOne('a', 'north');

@@ -1,12 +1,14 @@
 import { AuthError } from '../../lib/errors.ts';
 import { admitSignIn, placeSession, refuseLarge, verifyIssued } from '../../lib/session/sign-in.ts';
 import type { SignInContext, SignInRequest } from '../../lib/session/sign-in.ts';
+import type { EndedSession } from '../../lib/session/sign-out.ts';
 import type { Verdict } from '../../lib/session/source.ts';
 import type { Session } from '../../lib/types.ts';
 
 type Content = string;
 
 const notAsked = () => Promise.reject(new Error('not asked'));
+const allowance = { spend: notAsked, refresh: notAsked };
 
 const ada = {
   adapter: 'b2b',
@@ -16,13 +18,15 @@ const ada = {
 } as Session;
 
 interface SetUp {
+  /** The sessions that the browser held before. */
+  readonly left?: readonly EndedSession<Content>[];
   readonly verdict?: Verdict;
   readonly fits?: boolean;
   readonly refused?: AuthError;
 }
 
 /** A sign-in whose steps are written down. */
-function setUp({ verdict = { kind: 'live', session: ada }, fits = true, refused }: SetUp = {}) {
+function setUp({ left = [], verdict = { kind: 'live', session: ada }, fits = true, refused }: SetUp = {}) {
   const steps: string[] = [];
   const events: unknown[] = [];
   const facts = { sessionId: 'new', userId: 'ada', beganAt: 7, issuedAt: 0 };
@@ -49,10 +53,7 @@ function setUp({ verdict = { kind: 'live', session: ada }, fits = true, refused 
       },
       replace(header, sessionId) {
         steps.push(`replace ${String(header)} by ${String(sessionId)}`);
-        return Promise.resolve({
-          sessions: [],
-          allowance: { spend: notAsked, refresh: notAsked },
-        });
+        return Promise.resolve({ sessions: left, allowance });
       },
     },
     emit: (event, startedAt) => void events.push([event, startedAt]),
@@ -106,10 +107,28 @@ it('a session that ends while it replaces another one is not stored', async () =
   expect(steps).toEqual(['check new', replaced, 'check new']);
 });
 
+it('each session that the browser held before ends at the provider, which the new one does not wait for', async () => {
+  const left = ['one', 'two'].map((cookie) => ({ candidate: { cookie } }) as EndedSession<Content>);
+  const { context, request } = setUp({ left });
+  const ended: unknown[] = [];
+  const endLeft = (...given: unknown[]): Promise<never> => {
+    ended.push(given);
+    return new Promise(() => undefined);
+  };
+  await placeSession(context, request, 'tokens', { refuseEnded: () => Promise.resolve(), endLeft });
+  expect(ended).toEqual(left.map((each) => [each, allowance]));
+});
+
 describe('tokens that the provider issued', () => {
   const unaccepted = new AuthError('not_accepted');
 
-  function admit(setup: SetUp & { readonly isBrought?: boolean; readonly redirectTo?: string } = {}) {
+  interface Admission extends SetUp {
+    readonly isBrought?: boolean;
+    readonly redirectTo?: string;
+    readonly check?: (session: Session) => void;
+  }
+
+  function admit({ check, ...setup }: Admission = {}) {
     const world = setUp(setup);
     const admitted = admitSignIn(world.context, world.request, 'tokens', {
       returnTo: '/asked',
@@ -118,6 +137,7 @@ describe('tokens that the provider issued', () => {
         return Promise.resolve(setup.redirectTo);
       },
       isBrought: setup.isBrought,
+      ...(check !== undefined && { check }),
     });
     return { ...world, admitted };
   }
@@ -169,6 +189,18 @@ describe('tokens that the provider issued', () => {
     await expect(admitted).rejects.toMatchObject(error);
     expect(steps).toEqual(['verify tokens of the provider', ...further]);
     expect(events).toEqual([]);
+  });
+
+  it('are no session if they are not those of this sign-in', async () => {
+    const other = new Error('another user');
+    const { steps, admitted } = admit({
+      check({ user }) {
+        expect(user.id).toBe('ada');
+        throw other;
+      },
+    });
+    await expect(admitted).rejects.toBe(other);
+    expect(steps).toEqual(['verify tokens of the provider']);
   });
 
   it('are verified and measured by themselves in the steps of a longer sign-in', async () => {

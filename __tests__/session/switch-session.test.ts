@@ -239,6 +239,20 @@ describe('renewStored', () => {
     expect([app.provider.calls, shared.lookUps]).toEqual([[], 0]);
   });
 
+  it('of tokens that only the provider can judge causes ten calls a minute for each network, and as many of the coordinator', async () => {
+    const shared = createShared();
+    const verify = () => Promise.resolve({ kind: 'unverifiable' } as const);
+    const app = createMemoryApp({ shared, source: { isSealed: false, verify } });
+    const renew = (ipAddress: string) => {
+      const content = app.provider.issue('eve');
+      return app.resolver.renewStored({ ...content, refreshToken: `made-up-${content.refreshToken}` }, { ipAddress });
+    };
+    for (let call = 0; call < 10; call += 1) expect(await renew('192.0.2.1')).toBeUndefined();
+    await expect(renew('192.0.2.1')).rejects.toMatchObject({ code: 'provider_unavailable' });
+    expect([app.provider.calls.length, shared.lookUps]).toEqual([10, 20]);
+    expect(await renew('192.0.2.2')).toBeUndefined();
+  });
+
   it('is nothing for a token that names a key which does not exist', async () => {
     const cause = new errors.JWKSNoMatchingKey();
     const failure = new AuthError('provider_unavailable', { cause });

@@ -48,12 +48,14 @@ export interface SessionSwitch<Content> {
   renewStored(content: Content, client: ClientFacts): Promise<Renewed<Content> | undefined>;
 }
 
+/** The answer is not sent before its session is known. */
+const isHeadSent = (): boolean => false;
+
 export function createSwitchSession<Content>(
   context: SessionContext<Content>,
   renew: Renew<Content>,
 ): SessionSwitch<Content>['switchSession'] {
   const { source, revocations, timeoutMs } = context;
-  const isHeadSent = (): boolean => false;
 
   /** The first live session, else the first that a refresh may restore, as for every other request. */
   async function currentOf(candidates: readonly Candidate<Content>[]): Promise<Current<Content> | undefined> {
@@ -106,7 +108,7 @@ function createRenewChanged<Content>(
   renew: Renew<Content>,
 ): SessionSwitch<Content>['renewChanged'] {
   return (content, isChanged, client) => {
-    const request = { isHeadSent: () => false, client };
+    const request = { isHeadSent, client };
     const renewTwice = async (): Promise<Renewal<Content>> => {
       const first = await renew(source.toStored(content), request);
       return first.kind !== 'renewed' || isChanged(first.session) ? first : renew(first.stored, request);
@@ -128,7 +130,7 @@ function createRenewStored<Content>(
     const isVerified = verdict.kind !== 'unverifiable';
     // Only for a verified token: a made-up one must not cause a call to the coordinator.
     if (isVerified && isRevocation((await revocations.check(stored, undefined)).standing)) return undefined;
-    const request = { isHeadSent: () => false, client, allowance, isVerified };
+    const request = { isHeadSent, client, allowance, isVerified };
     const renewal = await renewWithin(context, renew, stored, request);
     return renewal.kind === 'renewed' ? renewal : undefined;
   };
