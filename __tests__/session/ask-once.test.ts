@@ -1,6 +1,7 @@
 import { createAskOnce } from '../../lib/session/ask-once.ts';
 import { createOutageReport } from '../../lib/session/outages.ts';
 import { createClock } from '../support/clock.ts';
+import { createMemoryApp } from '../support/memory-sessions.ts';
 import { createShared } from '../support/shared-memory.ts';
 import type { SharedMemory } from '../support/shared-memory.ts';
 
@@ -60,6 +61,14 @@ describe('a question that the provider answers once', () => {
     expect(two.calls()).toBe(0);
     clock.advance(600_001);
     expect(await two.askOnce(['a'], two.ask('3'))).toMatchObject({ text: '3' });
+  });
+
+  it('is asked by the sessions of an adapter, which share their coordinator', async () => {
+    const shared = createShared(clock.now);
+    const [one, two] = [createMemoryApp({ clock, shared }).resolver, createMemoryApp({ clock, shared }).resolver];
+    const answer = (text: string) => () => Promise.resolve({ kind: 'renewed', text } as const);
+    await one.askOnce(['a'], answer('1'));
+    expect(await two.askOnce(['a'], answer('2'))).toMatchObject({ text: '1' });
   });
 
   it('is asked by each process while the coordinator is down', async () => {

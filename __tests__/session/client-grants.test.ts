@@ -4,6 +4,7 @@ import { createRevocations } from '../../lib/session/revocations.ts';
 import { createSessionWatch } from '../../lib/session/session-watch.ts';
 import type { BackendSession } from '../../lib/types.ts';
 import { createClock } from '../support/clock.ts';
+import { createMemoryApp } from '../support/memory-sessions.ts';
 import { createShared } from '../support/shared-memory.ts';
 
 const clock = createClock(1_000_000);
@@ -59,6 +60,24 @@ it('a grant that was never taken back costs one read to give, and writes nothing
   const merge = jest.spyOn(shared, 'merge');
   await createProcess(shared).allowGrant({ userId: 'new', clientId: 'cursor' });
   expect([shared.lookUps, merge.mock.calls]).toEqual([1, []]);
+});
+
+it('the sessions of an adapter take a grant back, and give it again', async () => {
+  const shared = createShared(clock.now);
+  const { resolver } = createMemoryApp({ clock, shared });
+  const other = createRevocations(
+    'b2b',
+    shared,
+    createOutageReport(shared, () => undefined),
+    clock.now,
+    { count: 0 },
+  );
+  const later = { issuedAt: clock.now() + 1_000 };
+  await resolver.withdrawGrant(grant);
+  expect(await standing(other, later)).toBe('ended');
+  await resolver.allowGrant(grant);
+  expect(await standing(other, later)).toBe('live');
+  expect(await standing(other)).toBe('ended');
 });
 
 it('ids cannot be put together to another grant', async () => {

@@ -1,4 +1,13 @@
-import { createMemoryApp, createMemoryBrowser, toCookie, tokenLifetimeMs, visit } from '../support/memory-sessions.ts';
+import { createClock } from '../support/clock.ts';
+import {
+  createMemoryApp,
+  createMemoryBrowser,
+  createMemoryProvider,
+  createMemorySource,
+  toCookie,
+  tokenLifetimeMs,
+  visit,
+} from '../support/memory-sessions.ts';
 import type { MemoryAppSetup, MemoryContent } from '../support/memory-sessions.ts';
 import { createShared } from '../support/shared-memory.ts';
 
@@ -22,6 +31,87 @@ it('of several sessions that have expired, one is renewed', async () => {
   clock.advance(tokenLifetimeMs);
   expect((await resolver.resolve(header, unsent)).session?.user.id).toBe('ada');
   expect(provider.calls).toEqual([content.refreshToken]);
+});
+
+it('of several valid sessions, the first is verified', async () => {
+  const steps: string[] = [];
+  const { resolver, provider, content } = setUp({ pause: async (what) => void steps.push(what) });
+  const { session } = await resolver.resolve(headerOf(content, provider.issue('grace')), unsent);
+  expect([session?.user.id, steps]).toEqual(['ada', ['read', 'verify']]);
+});
+
+it('sessions that have ended hide no valid one, however many they are', async () => {
+  const { resolver, provider, clock } = setUp();
+  const ended = Array.from({ length: 6 }, () => provider.issue('eve'));
+  clock.advance(1);
+  await resolver.endSession({ userId: 'eve' });
+  const header = headerOf(...ended, provider.issue('grace'));
+  expect((await resolver.resolve(header, unsent)).session?.user.id).toBe('grace');
+});
+
+it.each([true, false])('a session that is known to be over is not verified (sealed: %s)', async (isSealed) => {
+  const steps: string[] = [];
+  const { resolver, header, rejected } = setUp({ pause: async (what) => void steps.push(what), source: { isSealed } });
+  await resolver.signOut(header);
+  steps.length = 0;
+  expect((await resolver.resolve(header, unsent)).session).toBeNull();
+  expect([steps, rejected()]).toEqual([['read'], ['signed_out']]);
+});
+
+it('a token that its verification tolerates for seconds is used until it expires where it is too late for a new one', async () => {
+  const clock = createClock();
+  const provider = createMemoryProvider(clock);
+  const behind = createMemorySource(provider, { ...clock, now: () => clock.now() - 5_000 });
+  const { app, header } = setUp({ clock, provider, source: { verify: (...asked) => behind.verify(...asked) } });
+  const visitLate = () => visit(app, header, () => true);
+  clock.advance(tokenLifetimeMs - 1);
+  expect((await visitLate()).session?.user.id).toBe('ada');
+  clock.advance(1);
+  expect((await visitLate()).session).toBeNull();
+});
+
+it('a browser that shows its new token has received it, so the former one gets it for seconds only', async () => {
+  const { app, provider, clock, content, header } = setUp();
+  clock.advance(tokenLifetimeMs);
+  const { cookies } = await visit(app, header);
+  const next = `memory=${cookies[0]!.value}`;
+  expect((await visit(app, next)).session?.user.id).toBe('ada');
+  clock.advance(25_000);
+  expect((await visit(app, header)).session?.user.id).toBe('ada');
+  clock.advance(1);
+  expect((await visit(app, header)).session).toBeNull();
+  expect(provider.calls).toEqual([content.refreshToken, content.refreshToken]);
+  expect((await visit(app, next)).session?.user.id).toBe('ada');
+});
+
+describe('a token that was exchanged in a switch, whose answer is no longer kept', () => {
+  async function switchAway() {
+    const world = setUp();
+    const { app, provider, clock, header } = world;
+    const variant = {
+      name: 'south',
+      refresh: (content: MemoryContent) => provider.refresh(content),
+      isReached: () => false,
+    };
+    const { onDelivered } = await app.resolver.switchSession(header, variant, {});
+    onDelivered?.();
+    clock.advance(25_001);
+    return { ...world, variant };
+  }
+
+  it('is used until it expires, and is not exchanged again', async () => {
+    const { app, provider, clock, header } = await switchAway();
+    expect((await visit(app, header)).session?.accessToken).toBe('access for refresh-1');
+    clock.advance(tokenLifetimeMs);
+    expect(await visit(app, header)).toEqual({ session: null, cookies: [] });
+    expect(provider.calls).toEqual(['refresh-1']);
+  });
+
+  it('gives its own session to another switch', async () => {
+    const { app, provider, header, variant } = await switchAway();
+    const { session, cookies } = await app.resolver.switchSession(header, variant, {});
+    expect([session?.accessToken, cookies, provider.calls]).toEqual(['access for refresh-1', [], ['refresh-1']]);
+  });
 });
 
 describe('a cookie without a session', () => {

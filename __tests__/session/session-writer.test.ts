@@ -14,11 +14,15 @@ const slimmed: MemoryContent = { ...content, refreshToken: 'slim' };
 /** Cookies of these bytes, whole and slimmed. */
 function setUp(whole: number, slim: number) {
   const events: unknown[] = [];
+  let slimmings = 0;
   const memory = createMemorySource(createMemoryProvider(clock), clock);
   const bytesOf = (each: MemoryContent): number => (each === slimmed ? slim : whole);
   const source: SessionSource<MemoryContent> = {
     ...memory,
-    slim: () => slimmed,
+    slim() {
+      slimmings += 1;
+      return slimmed;
+    },
     cookieBytes: bytesOf,
     write: (each) => {
       const name = each === slimmed ? 's' : 'w';
@@ -26,7 +30,7 @@ function setUp(whole: number, slim: number) {
     },
     clear: () => [{ name: 'w', value: undefined }],
   };
-  return { events, writer: createSessionWriter(source, (event) => events.push(event)) };
+  return { events, slimmings: () => slimmings, writer: createSessionWriter(source, (event) => events.push(event)) };
 }
 
 const large = (bytes: number) => [{ type: 'session_large', bytes }];
@@ -41,9 +45,10 @@ it.each([
   [most + 1, most, true, large(most + 1)],
   [most + 2, most + 1, false, tooLarge(most + 1, 'ada')],
 ])('tokens of %d bytes, %d without what can go, fit: %s', async (whole, slim, fits, expected) => {
-  const { events, writer } = setUp(whole, slim);
+  const { events, slimmings, writer } = setUp(whole, slim);
   expect(await writer.fits(content, 'ada')).toBe(fits);
   expect(events).toEqual(expected);
+  expect(slimmings()).toBe(whole > most ? 1 : 0);
 });
 
 it('names no user that is not known', async () => {

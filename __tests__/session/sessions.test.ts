@@ -359,7 +359,7 @@ describe('cookies', () => {
     const provider = createMemoryProvider(clock);
     const source = createMemorySource(provider, clock);
     const checked: string[] = [];
-    const { app, resolver, browser } = setUp({
+    const { app, resolver, browser, events } = setUp({
       clock,
       provider,
       source: {
@@ -376,6 +376,7 @@ describe('cookies', () => {
     const header = [...forged, browser.header()].join('; ');
     expect(await resolver.resolve(header, unsent)).toEqual({ session: null, cookies: [] });
     expect(checked).toEqual(['eve', 'eve', 'eve', 'eve']);
+    expect(events).toEqual([{ type: 'session_rejected', reason: 'signature' }]);
     await visit(app, browser.header());
     expect((await resolver.resolve(header, unsent)).session?.user.id).toBe('ada');
     expect(await resolver.resolve(forged.slice(0, 4).join('; '), unsent)).toMatchObject({
@@ -673,7 +674,7 @@ describe('renewal ahead of time', () => {
   });
 
   it('never ends a session, whatever the provider answers, and pauses during an outage', async () => {
-    const { app, provider, clock, browser, content } = setUp({ refreshWindow });
+    const { app, provider, clock, browser, content, events } = setUp({ refreshWindow });
     clock.advance(justInside);
     provider.fault = 'outage';
     for (let time = 0; time < 5; time += 1) {
@@ -691,6 +692,7 @@ describe('renewal ahead of time', () => {
       expect(await later).toBeUndefined();
     }
     expect(provider.calls).toHaveLength(3);
+    expect(events.at(-1)).toEqual({ type: 'session_ended', reason: 'invalid_grant', sessionId: content.sessionId });
     clock.advance(refreshWindow * 1000);
     expect((await visit(app, browser.header())).session).toBeNull();
   });
@@ -770,6 +772,19 @@ describe('replacing a session', () => {
     const { app, resolver, browser, content } = setUp();
     await resolver.replace(browser.header(), content.sessionId);
     expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
+  });
+});
+
+describe('tokens that a route exchanged', () => {
+  it('reach the requests that still carry the former ones, without another exchange', async () => {
+    const { app, resolver, provider, clock, browser, content } = setUp();
+    clock.advance(tokenLifetimeMs - 5_000);
+    const outcome = await provider.refresh(content);
+    if (outcome.kind !== 'renewed') throw new Error(outcome.kind);
+    const source = createMemorySource(provider, clock);
+    await resolver.renewOthers('ada', source.toStored(content), source.toStored(outcome.content));
+    expect((await visit(app, browser.header())).session?.accessToken).toBe('access for refresh-2');
+    expect(provider.calls).toEqual([content.refreshToken]);
   });
 });
 

@@ -3,7 +3,16 @@ import { errors } from 'jose';
 import { AuthError } from '../../lib/errors.ts';
 import { VariantRefused } from '../../lib/session/token-exchange.ts';
 import type { RefreshVariant } from '../../lib/session/source.ts';
-import { createMemoryApp, createMemoryBrowser, toCookie, tokenLifetimeMs, visit } from '../support/memory-sessions.ts';
+import { createClock } from '../support/clock.ts';
+import {
+  createMemoryApp,
+  createMemoryBrowser,
+  createMemoryProvider,
+  createMemorySource,
+  toCookie,
+  tokenLifetimeMs,
+  visit,
+} from '../support/memory-sessions.ts';
 import type { MemoryApp, MemoryContent } from '../support/memory-sessions.ts';
 import { createShared } from '../support/shared-memory.ts';
 import { useFakeTimeouts } from '../support/fake-timeouts.ts';
@@ -37,6 +46,18 @@ describe('switchSession', () => {
     const app = createMemoryApp();
     expect(await switchFrom(app, header)).toEqual(keptCookies);
     expect(app.provider.calls).toEqual([]);
+  });
+
+  it('has no limit of calls for verifying the session', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const memory = createMemorySource(provider, clock);
+    const verify: typeof memory.verify = async (content, origin) =>
+      origin === 'provider' ? memory.verify(content, origin) : { kind: 'unverifiable' };
+    const app = createMemoryApp({ clock, provider, source: { isSealed: false, verify } });
+    const variant = variantOf(app, () => true);
+    const header = headerOf(provider.issue('ada'));
+    expect((await switchFrom(app, header, variant)).session?.accessToken).toBe('access for refresh-1');
   });
 
   it('refreshes the session with the variant', async () => {

@@ -92,8 +92,11 @@ describe('the watch of a session', () => {
     expect(await settled()).toEqual(['ended']);
   });
 
-  it('is of the token without a cookie, and beside the cookie of another session that has no id either', async () => {
-    const app = setUp(withoutSessionIds);
+  it.each([
+    ['', undefined],
+    [', none of which has an id', withoutSessionIds],
+  ])('is of the token without a cookie, and beside the cookie of another session%s', async (_, change) => {
+    const app = setUp(change);
     const [grace, ada] = [await signIn(app, 'grace'), await signIn(app, 'ada')];
     const watches = [await watch(app, ada.session, undefined), await watch(app, ada.session, grace.header)];
     const ends = () => Promise.all(watches.map(({ settled }) => settled()));

@@ -82,9 +82,9 @@ export function createResolve<Content>(context: SessionContext<Content>, renew: 
 
   /** @throws the first reason why a session could not be judged */
   function conclude(read: FoundCookies<Content>, findings: readonly Finding<Content>[], request: CookieRequest) {
-    const unknown = findings.find(({ kind }) => kind === 'unknown');
-    if (unknown?.kind === 'unknown') throw unknown.cause;
-    const last = findings.findLast((finding): finding is Over => finding.kind === 'over');
+    const unknown = findings.find((finding) => finding.kind === 'unknown');
+    if (unknown !== undefined) throw unknown.cause;
+    const last = findings.findLast((finding) => finding.kind === 'over');
     const reason = last?.reason ?? (read.kind === 'unreadable' ? read.reason : 'unknown');
     if (reason === 'replaced' || reason === 'superseded') return signedOut;
     reportOnce(read, request.cookieHeader, reason);
@@ -102,9 +102,8 @@ export function createResolve<Content>(context: SessionContext<Content>, renew: 
     const signal = AbortSignal.timeout(timeoutMs);
     const request = { cookieHeader, cookies, isHeadSent, client, signal, allowance: allowanceOf(client.ipAddress) };
     const candidates = read.kind === 'stored' ? read.candidates : [];
-    const found = await untilAborted(lookAtAll(candidates, request), signal, outOfTime);
-    const renewable = found.filter((finding) => finding.kind === 'renewable');
-    const findings: Finding<Content>[] = found.filter((finding) => finding.kind !== 'renewable');
+    const findings = await untilAborted(lookAtAll(candidates, request), signal, outOfTime);
+    const renewable = findings.filter((finding) => finding.kind === 'renewable');
     for (const next of renewable.sort((one, other) => Number(other.isVerified) - Number(one.isVerified))) {
       if (findings.some(({ kind }) => kind === 'resolved')) break;
       // At the deadline, no further candidates are tried.
@@ -192,7 +191,8 @@ async function renewAhead<Content>(
 ): Promise<Resolution> {
   const { source, lines, now, refreshWindowMs } = context;
   const alive: Resolution = { session, cookies: [] };
-  if (refreshWindowMs === 0 || renewalDueAt(session.claims, refreshWindowMs) > now()) return alive;
+  // With a window of 0 it never is: a token that expires within seconds is renewed before use.
+  if (renewalDueAt(session.claims, refreshWindowMs) > now()) return alive;
   const place = placeOf(source.adapter, candidate);
   const renewed = async (): Promise<Resolution | undefined> => {
     const renewal = await renewWithin(context, renew, candidate, { ...request, isVerified: true });
