@@ -5,9 +5,12 @@ import { requireSession } from '../../lib/index.ts';
 import { adapters } from '../support/apps-under-test.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
-import { startB2bApp } from '../support/b2b-app.ts';
+import { demoUsers, startB2bApp } from '../support/b2b-app.ts';
+import type { B2bApp } from '../support/b2b-app.ts';
 import { closeAfterEach } from '../support/close-after-each.ts';
 import type { Host } from '../support/hosts.ts';
+import { ownRoutes, storeBy } from '../support/own-sign-in.ts';
+import type { OwnSignIn } from '../support/own-sign-in.ts';
 import { variant } from '../support/variant.ts';
 import type { Visitor } from '../support/visitor.ts';
 
@@ -104,6 +107,20 @@ describe.each(adapters)('$name reports to its subscribers', ({ name, start }) =>
       .filter((value) => typeof value === 'string');
     expect(values.filter((value) => !/^[a-z0-9_]{1,40}$/.test(value))).toEqual([]);
   });
+});
+
+it('reports a sign-in that the application completed itself, and one whose tokens were refused', async () => {
+  const own: OwnSignIn = { tokens: undefined };
+  const app: B2bApp = await closing(startB2bApp({ after: (host) => ownRoutes(host, () => app.auth, own) }));
+  const tokens = await app.workos.issueSession({ user: demoUsers.personal });
+  await storeBy(own, app.visitor(), tokens);
+  await storeBy(own, app.visitor(), { ...tokens, accessToken: 'not.a.token' });
+  const signIns = messages.filter(([channel]) => channel === 'sign-in').map(([, message]) => message);
+  expect(signIns).toEqual([
+    { adapter: 'b2b', outcome: 'signed_in', durationMs: expect.any(Number) },
+    expect.objectContaining({ adapter: 'b2b', outcome: 'failed', code: 'tokens_refused' }),
+  ]);
+  for (const { durationMs } of signIns) expect(durationMs >= 0 && Number.isFinite(durationMs)).toBe(true);
 });
 
 it('reports why a sign-in through WorkOS failed', async () => {

@@ -49,7 +49,7 @@ export function createSubmitOnce({ now, cookieName }: Pick<BackendOptions, 'now'
     let isFirst = false as boolean;
     const outcome = await outcomes.share(key, async () => {
       isFirst = true;
-      return { reply: await submit(), writes: [...request.written], isOfBrowser: own.size > 0 };
+      return { reply: await submit(), writes: request.written, isOfBrowser: own.size > 0 };
     });
     const { reply, writes } = outcome;
     // Each response stores the cookies itself: browsers drop those of a navigation that another one replaced.

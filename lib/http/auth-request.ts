@@ -21,7 +21,7 @@ import type { Brand } from './page.ts';
 import { stylesheetQuery } from './stylesheet.ts';
 
 /** One list for all requests: most write no cookie. */
-const noNames: readonly string[] = [];
+const none: readonly never[] = [];
 
 /**
  * One request from one adapter's view: handlers and guards read it and return a `Reply`. All values
@@ -49,15 +49,15 @@ export class AuthRequest {
   errorReturnTo: string | undefined;
   /** The session of the cookies that `accept` refused; the request counts as one without a session. */
   refusedSession: Session | undefined;
-  /** When the request reached the adapter, as a `performance.now()` value. */
-  readonly startedAt = performance.now();
+  /** When a sign-in of this request began, as a `performance.now()` value: when one of the adapter's routes, or `storeSession`, got it. */
+  startedAt: number | undefined;
   /** The cookies that a route has written, under the adapter's names; without those that depend on the session's state. */
-  readonly written: CookieWrite[] = [];
+  written: readonly CookieWrite[] = none;
   #brand: Brand | undefined;
   #waits: WaitingTime | undefined;
   #cookies: RequestCookies | undefined;
   /** The names of all cookies that were written, also of those that the response may yet drop. */
-  #writtenNames: readonly string[] = noNames;
+  #writtenNames: readonly string[] = none;
   #isGuarded = false;
   #session: Session | undefined;
   /** What the next sign-in has to name, where the provider has just ended the session. */
@@ -168,7 +168,7 @@ export class AuthRequest {
 
   writeCookies(writes: readonly CookieWrite[], delivery: Omit<Delivery, 'onLost'> = {}): void {
     if (writes.length === 0) return;
-    if (delivery.isCurrent === undefined) this.written.push(...writes);
+    if (delivery.isCurrent === undefined) this.written = [...this.written, ...writes];
     this.#writtenNames = [...this.#writtenNames, ...writes.map(({ name }) => name)];
     const { cookieOptions, emit } = this.definition;
     const secure = this.#isSecure;

@@ -57,9 +57,11 @@ export function isAnsweredLater({ req, definition }: Passed, path: string): bool
 /** The adapters that the same request has passed besides this one. */
 function othersOf(request: Passed): Passed[] {
   const others: Passed[] = [];
-  for (let other = request.preceding; other !== undefined; other = other.preceding) others.push(other);
-  for (let other = request.following; other !== undefined; other = other.following) others.push(other);
-  return others.filter(({ isMounted }) => isMounted);
+  for (let other = request.preceding; other !== undefined; other = other.preceding)
+    if (other.isMounted) others.push(other);
+  for (let other = request.following; other !== undefined; other = other.following)
+    if (other.isMounted) others.push(other);
+  return others;
 }
 
 function ownPathOf(definition: Adapter, rest: string | undefined): OwnPath | undefined {
@@ -84,7 +86,7 @@ export function createMountCheck(definition: Adapter): (request: Passed) => Conf
   let hasWarned = false;
   return (request) => {
     const others = othersOf(request);
-    const [other] = others;
+    const other = others[0];
     const beside = (other ?? request).definition;
     const paths = known.get(beside) ?? new Set();
     // A mount path holds no space.

@@ -5,16 +5,31 @@ import type { Adapter } from './adapter.ts';
 import { AuthRequest } from './auth-request.ts';
 import { isRival, passedTwice } from './mounts.ts';
 
-/** Where a request has its first `AuthRequest`, which links to the others. Not a `WeakMap`: its entries make garbage collection slow. */
-const firstPassed = Symbol('first AuthRequest');
-interface PassedMessage extends IncomingMessage {
-  readonly [firstPassed]?: AuthRequest;
+/** Returns the object that it is given, so that a class which extends it adds its private fields to that object. */
+const Given = function (given: object): object {
+  return given;
+} as unknown as new (given: object) => object;
+
+/**
+ * A request with its first `AuthRequest`, which links to the others. Other code cannot read, replace or print a private field, and
+ * copies of the request and objects derived from it do not have it. Unlike a `WeakMap`, it costs garbage collection nothing.
+ */
+class PassedRequest extends Given {
+  readonly #first: AuthRequest;
+
+  constructor(first: AuthRequest) {
+    super(first.req);
+    this.#first = first;
+  }
+
+  static firstOf(req: object): AuthRequest | undefined {
+    return #first in req ? req.#first : undefined;
+  }
 }
 
 /** The `AuthRequest` of the first adapter that the request passed. */
-export function firstAuthRequest(req: PassedMessage): AuthRequest | undefined {
-  // An object derived from a request may have other headers.
-  return req[firstPassed]?.req === req ? req[firstPassed] : undefined;
+export function firstAuthRequest(req: IncomingMessage): AuthRequest | undefined {
+  return PassedRequest.firstOf(req);
 }
 
 /**
@@ -52,7 +67,7 @@ export function passAdapter(
   }
   const request = new AuthRequest(definition, req, res, prefix ?? '', last);
   request.isMounted = prefix !== undefined;
-  if (last === undefined) Object.defineProperty(req, firstPassed, { value: request });
+  if (last === undefined) new PassedRequest(request);
   else last.following = request;
   return request;
 }

@@ -106,6 +106,7 @@ function routerOf(definition: Adapter, handle: Handle): Router {
 }
 
 async function serve(request: AuthRequest, route: AuthRoute, next: Next): Promise<void> {
+  request.startedAt = performance.now();
   try {
     await showReply(request, await answer(request, route), next);
   } catch (error) {

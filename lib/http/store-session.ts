@@ -67,6 +67,7 @@ export async function storeSession(
   refuseSent(request, 'storeSession', res);
   const load = stores.get(request.definition.resolver);
   if (load === undefined) throw notMounted('storeSession', request.definition.adapter, request.req);
+  request.startedAt = performance.now();
   try {
     const store = await load();
     return { redirectTo: await store(request, tokens, request.returnTo(returnTo)) };
