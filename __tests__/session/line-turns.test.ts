@@ -399,6 +399,15 @@ describe('a line at the coordinator', () => {
     await expect(reading(line(65))).rejects.toThrow();
   });
 
+  it('has texts of 1,000 characters at most', async () => {
+    const [text, longer] = ['x'.repeat(1_000), 'x'.repeat(1_001)];
+    for (const [list, whole] of Object.entries({ spent, refused })) {
+      const line = (token: string) => ({ spent: [], refused: [], [list]: [{ ...whole, token }] });
+      expect(await reading(line(text))).toMatchObject({ shared: { line: line(text) } });
+      await expect(reading(line(longer))).rejects.toThrow();
+    }
+  });
+
   it.each(['5', 'null', '["of b"]', '{"b":5}', '{"c":"of c","b":5}', '"of b"'])(
     'has no tokens where its answer is %s',
     async (answer) => {

@@ -252,6 +252,20 @@ describe('two lines', () => {
     }
   });
 
+  it('give the answer again that the provider repeated after the first one had closed', () => {
+    const closed = deliver(chain('ab'), 'a', 'b', now);
+    const later = now + closingMs + 1;
+    const repeated = chain('ab', emptyLine, later);
+    for (const merged of [mergeLines(closed, repeated, later), mergeLines(repeated, closed, later)]) {
+      expect(newestFor(merged, 'a', later)).toBe('b');
+      expect(newestFor(merged, 'a', later + closingMs + 1)).toBe('b');
+      expect(mergeLines(merged, closed, later)).toBe(merged);
+    }
+    const early = chain('ab', emptyLine, now + 1);
+    for (const merged of [mergeLines(closed, early, later), mergeLines(early, closed, later)])
+      expect(newestFor(merged, 'a', later)).toBeUndefined();
+  });
+
   it('know the way over a token that has closed', () => {
     const closed = deliver(chain('bc', emptyLine, now + 1), 'b', 'c', now + 1);
     const later = now + 2 + closingMs;

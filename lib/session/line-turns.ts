@@ -52,8 +52,8 @@ const maxPollMs = 1_000;
 const maxConflicts = 5;
 const conflictMs = 20;
 const [minTurnMs, maxTurnMs] = [100, 60_000];
-/** Of each kind in a line: several times what a process of ours writes. */
-const maxEntries = 64;
+/** Entries of each kind in a line, and characters of their texts: several times what a process of ours writes. */
+const [maxEntries, maxTextLength] = [64, 1_000];
 
 /**
  * Turns over all processes: one at a time exchanges a token, and the others wait for its answer. A process that finds the
@@ -219,11 +219,15 @@ function isStoredLine(value: unknown): value is StoredLine {
 function isListOf(value: unknown, texts: readonly string[], times: readonly string[]): boolean {
   const isWhole = (each: unknown): boolean =>
     isRecord(each) &&
-    texts.every((name) => typeof each[name] === 'string') &&
+    texts.every((name) => isShortText(each[name])) &&
     times.every((name) => isTime(each[name])) &&
     (each['closes'] === undefined || isTime(each['closes']));
   // A longer one would cost each request the square of its length.
   return Array.isArray(value) && value.length <= maxEntries && value.every(isWhole);
+}
+
+function isShortText(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= maxTextLength;
 }
 
 /** Redis would refuse a line that lives longer, with each later command for it. */

@@ -210,13 +210,18 @@ function isSameEntry(one: SpentToken | undefined, { issued, newest, until, close
 function mergeSpent(one: SpentToken | undefined, other: SpentToken): SpentToken {
   if (one === undefined) return other;
   const { newest, newestAt } = laterOf(one, other);
-  if (one.issued !== other.issued) {
+  if (one.issued !== other.issued || isAgain(one, other) || isAgain(other, one)) {
     const later = other.at > one.at || (other.at === one.at && other.issued > one.issued) ? other : one;
     return { ...later, newest, newestAt };
   }
   const closes = Math.min(one.closes ?? Infinity, other.closes ?? Infinity);
   const until = Math.max(one.until, other.until);
   return { ...one, newest, newestAt, until, ...(closes < Infinity && { closes }) };
+}
+
+/** Whether a closed token was exchanged once more, as where its response was lost: a provider may give the same answer again. */
+function isAgain(former: SpentToken, later: SpentToken): boolean {
+  return later.at > former.at && later.at > (former.closes ?? Infinity);
 }
 
 /** Which of two knows the newer token. */
