@@ -361,3 +361,40 @@ describe('a sign-out during a renewal', () => {
     expect(app.events).toEqual([{ type: 'session_rejected', reason: 'signed_out' }]);
   });
 });
+
+describe('where the provider does not rotate refresh tokens', () => {
+  /** A browser whose session has just been renewed. */
+  async function renewedApp(app: MemoryAppSetup = {}) {
+    const world = setUp(() => app);
+    const { provider, clock, browser } = world;
+    provider.refresh = async (content) => {
+      provider.calls.push(content.refreshToken);
+      const issuedAt = clock.now();
+      return { kind: 'renewed', content: { ...content, issuedAt, expiresAt: issuedAt + tokenLifetimeMs } };
+    };
+    browser.receive(await world.visitNow());
+    clock.advance(5_000);
+    return world;
+  }
+
+  it('renewSession is followed by one refresh, however soon after the last one', async () => {
+    for (const app of [{}, { shared: createShared(createClock().now) }]) {
+      const { app: world, provider, visitNow, browser } = await renewedApp(app);
+      await world.resolver.renewSession({ userId: 'ada' });
+      const answers = await Promise.all([visitNow(), visitNow()]);
+      expect(answers.map(({ session }) => session?.user.id)).toEqual(['ada', 'ada']);
+      browser.receive(answers[0]);
+      expect((await visitNow()).session?.user.id).toBe('ada');
+      expect(provider.calls).toHaveLength(2);
+    }
+  });
+
+  it('an organization is switched to, however soon after a refresh', async () => {
+    const { app, browser, provider } = await renewedApp();
+    const refresh = (content: MemoryContent) => provider.refresh(content);
+    const variant = { name: 'org', isReached: () => false, refresh };
+    const { session } = await app.resolver.switchSession(browser.header(), variant, {});
+    expect(session?.user.id).toBe('ada');
+    expect(provider.calls).toHaveLength(2);
+  });
+});

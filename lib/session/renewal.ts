@@ -100,6 +100,8 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
         if (found.kind !== 'old') return found;
         current = found.next;
         best = found.answer;
+        // Where the provider does not rotate tokens, the line would give the same old answer again.
+        if (placeOf(source.adapter, current).token === place.token) lines.forgetToken(place);
       } catch (error) {
         if (best !== undefined) return best;
         throw error;

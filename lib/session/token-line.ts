@@ -215,8 +215,7 @@ function mergeSpent(one: SpentToken | undefined, other: SpentToken): SpentToken 
     return { ...later, newest, newestAt };
   }
   const closes = Math.min(one.closes ?? Infinity, other.closes ?? Infinity);
-  const until = Math.max(one.until, other.until);
-  return { ...one, newest, newestAt, until, ...(closes < Infinity && { closes }) };
+  return { ...one, newest, newestAt, until: Math.max(one.until, other.until), ...(closes < Infinity && { closes }) };
 }
 
 /** Whether a closed token was exchanged once more, as where its response was lost: a provider may give the same answer again. */
