@@ -533,6 +533,28 @@ describe('in several processes', () => {
     expect(provider.calls).toEqual(['refresh-1', 'refresh-2']);
   });
 
+  it.each(['renewSession', 'endSession'] as const)(
+    'each renewal costs one refresh after %s by a process whose clock is a day fast',
+    async (call) => {
+      const clock = createClock();
+      const provider = createMemoryProvider(clock);
+      const shared = createShared(clock.now);
+      const app = createMemoryApp({ clock, provider, shared, maxCachedSessions: 0 });
+      const ahead = createMemoryApp({ clock: createClock(clock.now() + 24 * 60 * 60_000), provider, shared });
+      await ahead.resolver[call]({ userId: 'ada' });
+      const content = provider.issue('ada');
+      await app.resolver.beginSession(content, content.beganAt);
+      const browser = createMemoryBrowser(content);
+      await seesWhom(app, browser);
+      const before = provider.calls.length;
+      for (let renewal = 0; renewal < 40; renewal += 1) {
+        clock.advance(tokenLifetimeMs);
+        expect(await seesWhom(app, browser)).toBe('ada');
+      }
+      expect(provider.calls).toHaveLength(before + 40);
+    },
+  );
+
   it('endSession ends what began after a call of a process whose clock is 30 seconds fast', async () => {
     const shared = createShared();
     const clock = createClock();

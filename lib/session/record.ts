@@ -130,18 +130,23 @@ export function sparedName(beganAt: number): string {
   return `spared:${beganAt}`;
 }
 
-/** The name of a token that is fresh; of a bearer token only the time is known. */
-export function freshName({ token, issuedAt }: Pick<Presented, 'token' | 'issuedAt'>): string {
-  return `fresh:${token ?? issuedAt}`;
+/** The name of a token that is fresh. */
+export function freshName(presented: Pick<Presented, 'token' | 'issuedAt'>): string {
+  return `fresh:${tokenName(presented)}`;
 }
 
 export function spentName(token: string): string {
   return `spent:${token}`;
 }
 
-/** The name of a token that the last spared sign-in was given; of a bearer token only the time is known. */
-export function ownName({ token, issuedAt }: Pick<Presented, 'token' | 'issuedAt'>): string {
-  return `own:${token ?? issuedAt}`;
+/** The name of a token that the last spared sign-in was given. */
+export function ownName(presented: Pick<Presented, 'token' | 'issuedAt'>): string {
+  return `own:${tokenName(presented)}`;
+}
+
+/** Of a bearer token only the time is known. It comes first: of the names that one call gives to many tokens, the latest are kept. */
+function tokenName({ token, issuedAt }: Pick<Presented, 'token' | 'issuedAt'>): string {
+  return token === undefined ? `${issuedAt}` : `${issuedAt}:${token}`;
 }
 
 /** What makes the tokens of earlier sign-ins of the session former ones. @param own the token of the sign-in that is spared */
