@@ -397,4 +397,15 @@ describe('where the provider does not rotate refresh tokens', () => {
     expect(session?.user.id).toBe('ada');
     expect(provider.calls).toHaveLength(2);
   });
+
+  it('a session is renewed after a switch of the organization', async () => {
+    const { app, clock, browser, provider, visitNow } = await renewedApp();
+    const refresh = (content: MemoryContent) => provider.refresh(content);
+    browser.receive(
+      await app.resolver.switchSession(browser.header(), { name: 'org', isReached: () => false, refresh }, {}),
+    );
+    clock.advance(tokenLifetimeMs);
+    expect((await visitNow()).session?.user.id).toBe('ada');
+    expect(provider.calls).toHaveLength(3);
+  });
 });

@@ -128,6 +128,14 @@ function createRound<Content>(
     return isRevocation(before.standing) ? before : { ...check, isConfirmed: check.isConfirmed && before.isConfirmed };
   }
 
+  /** After a switch of the organization the tokens that led to the new ones are spent, except one that the provider gave again. */
+  async function spend({ first, current, place, former, request }: Round<Content>, next: StoredSession<Content>) {
+    if (request.variant === undefined) return;
+    const { token: newest } = placeOf(source.adapter, next);
+    const tokens = [...former, place].map(({ token }) => token).filter((token) => token !== newest);
+    await revocations.spend([first.sessionId, current.sessionId], tokens, revocationMs(current.tokenLifetimeMs));
+  }
+
   const isOld = ({ session }: Renewed<Content>, standing: Standing): boolean =>
     standing === 'spent' || isRenewalUrgent(session.claims, now());
 
@@ -145,6 +153,7 @@ function createRound<Content>(
     const renewed = source.deserialize(settled.text);
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
+    if (isNew) await spend(round, next);
     const { standing, isConfirmed } = await checkBoth(first, next);
     if (isRevocation(standing)) {
       places.forEach((each) => lines.forgetToken(each));
@@ -165,7 +174,7 @@ function createRound<Content>(
 function createAskLine<Content>(context: SessionContext<Content>): (round: Round<Content>) => Promise<TokenAnswer> {
   const { source, lines, revocations } = context;
   const refresh = createRefresh(context);
-  return async ({ first, current, place, former, request: { client, variant } }) => {
+  return ({ current, place, former, request: { client, variant } }) => {
     const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> => {
       // A switch leaves an access token that is still valid, and the provider may take a second use of its refresh token for a theft.
       if (revocations.isSpent(revocations.keysOf(current, place.token)))
@@ -173,17 +182,7 @@ function createAskLine<Content>(context: SessionContext<Content>): (round: Round
       const { content } = current;
       return variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
     };
-    const answer = await lines.run(place, {
-      former,
-      variant: variant?.name,
-      run: (signal) => refresh(current, call, signal),
-    });
-    if (answer.isNew && variant !== undefined && answer.settled.kind === 'renewed') {
-      const sessionIds = [first.sessionId, current.sessionId];
-      const tokens = [...former, place].map(({ token }) => token);
-      await revocations.spend(sessionIds, tokens, revocationMs(current.tokenLifetimeMs));
-    }
-    return answer;
+    return lines.run(place, { former, variant: variant?.name, run: (signal) => refresh(current, call, signal) });
   };
 }
 
