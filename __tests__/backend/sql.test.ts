@@ -397,6 +397,23 @@ describe('the transaction of withUser', () => {
     expect(error).toMatchObject({ message: expect.stringContaining('nothing was committed'), cause: failed });
   });
 
+  it.each([{}, { code: 'ETIMEDOUT' }, { code: 57 }])(
+    'is rolled back where the driver gave up on a statement, although the callback went on: %j',
+    async (facts) => {
+      const timeout = Object.assign(new Error('Query read timeout'), facts);
+      pool.answer = (text) => (text === 'insert' ? Promise.reject(timeout) : undefined);
+      const later: unknown[] = [];
+      const error = await refusal((req) =>
+        withUser(pool, req, async (tx) => {
+          await tx.query('insert').catch(() => 'fine');
+          await tx.query('select 1').catch((refused: unknown) => later.push(refused));
+        }),
+      );
+      expect([error, ...later]).toEqual([timeout, timeout]);
+      expect(pool.connections[0]!.words).toEqual(['begin', 'insert', 'rollback']);
+    },
+  );
+
   it('gives tx away for the callback alone', async () => {
     let kept: SqlTransaction | undefined;
     await start((req) =>

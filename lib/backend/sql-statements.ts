@@ -48,6 +48,12 @@ export function ownStatements({ role, claims }: SqlUser): OwnStatements {
 /** SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html */
 export const sqlState = { divisionByZero: '22012', inFailedTransaction: '25P02' };
 
+/** Whether PostgreSQL refused a statement. Where only the driver gave up, as after its own timeout, the statement may still take effect. */
+export function isRefusal(error: unknown): boolean {
+  const code = isRecord(error) ? error['code'] : undefined;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code);
+}
+
 /**
  * Statements that end a transaction or change its role, at the start of a text. They are refused before they are sent: what follows
  * them would run as the pool's own role. `rollback to` a savepoint is none.

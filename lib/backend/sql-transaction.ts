@@ -3,7 +3,7 @@ import { untilAborted } from '../core/deadline.ts';
 import { isRecord } from '../core/json.ts';
 import { aborted, closingOf, connect, listen } from './sql-pool.ts';
 import type { SqlClient, SqlPool, SqlResult, SqlStatement, SqlTransaction } from './sql-pool.ts';
-import { foreignStatement, isClean, mayHaveEnded, ownStatements, sqlState } from './sql-statements.ts';
+import { foreignStatement, isClean, isRefusal, mayHaveEnded, ownStatements, sqlState } from './sql-statements.ts';
 import type { OwnStatements, SqlUser } from './sql-statements.ts';
 
 type Work<Result> = (tx: SqlTransaction) => Result | Promise<Result>;
@@ -124,6 +124,7 @@ export class UserTransaction {
       result = await (values === undefined ? this.#client.query(text) : this.#client.query(text, values));
     } catch (error) {
       this.#statementError = error;
+      if (!isRefusal(error)) this.#failure ??= { error };
       throw error;
     }
     if (mayHaveEnded(result)) await this.#check();
