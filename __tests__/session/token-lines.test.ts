@@ -598,18 +598,6 @@ describe('several processes', () => {
       },
     );
 
-    it.each([renewed, ended])('know an answer whose first command was lost: %j', async (answer) => {
-      const { shared, one, two } = createTwo();
-      const tell = shared.settle.bind(shared);
-      shared.settle = () => {
-        shared.settle = tell;
-        return Promise.reject(new Error('lost'));
-      };
-      expect(await one.run('key', one.answering(answer))).toEqual({ settled: answer, isNew: true });
-      await settle();
-      expect(await two.run('key', two.answering(renewed))).toEqual({ settled: answer, isNew: false });
-    });
-
     it('keep the answers that the others have', async () => {
       const { shared, one, two, accepted } = createHeard();
       await two.lines.run(at('a'), to('b'));

@@ -90,7 +90,9 @@ export async function exchangeToken(
     }
   }
   // The token is spent, so the answer counts even if it could not be shared.
-  return conclude(parts, place, exchanging, await once());
+  const answer = await once();
+  const apply = withAnswer(parts, place, answer, exchanging);
+  return conclude(parts, place, exchanging, answer, { line: apply(parts.memory.get(place.line).line) });
 }
 
 async function exchangeInTurn(
@@ -140,29 +142,25 @@ async function holdTurn(
   }
 }
 
-/** @param state the session's line, where the other processes have it with the answer */
 function conclude(
   parts: LineParts,
   place: Place,
   exchanging: Exchange,
   answer: Exchanged,
-  state?: KnownLine,
+  state: KnownLine,
 ): TokenAnswer {
   const { former = [] } = exchanging;
   const { now, turns, memory } = parts;
-  const add = (name: string): void => {
+  const settled = settledOf(memory.learn(place.line, state), place.token, now()) ?? answer;
+  if (settled.kind === 'ended') memory.refuse(place, settled.reason);
+  // The tokens that led to this one may stand in other lines: without a session id, or under an earlier one.
+  for (const name of new Set(former.map(({ line }) => line))) {
+    if (name === place.line || answer.kind === 'ended') continue;
     const apply = withAnswer(parts, { line: name, token: place.token }, answer, exchanging);
     const known = memory.get(name);
     memory.learn(name, { line: apply(known.line) });
     turns?.change(name, known, apply).catch(() => undefined);
-  };
-  if (state === undefined) add(place.line);
-  else memory.learn(place.line, state);
-  // The tokens that led to this one may stand in other lines: without a session id, or under an earlier one.
-  const others = new Set(former.map(({ line }) => line).filter((name) => name !== place.line));
-  if (answer.kind === 'renewed') others.forEach(add);
-  const settled = settledOf(memory.get(place.line).line, place.token, now()) ?? answer;
-  if (settled.kind === 'ended') memory.refuse(place, settled.reason);
+  }
   return { settled, isNew: true };
 }
 
