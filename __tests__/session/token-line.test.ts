@@ -192,6 +192,15 @@ describe('limits', () => {
     ]);
   });
 
+  it('know in each order an answer that the provider gave three times', () => {
+    const at = (ms: number) => exchange(emptyLine, 'a', { newest: 'b', text: 'of b' }, now + ms);
+    const [second, third, later] = [at(20_000), at(27_000), now + 28_000];
+    const merge = (one: TokenLine, other: TokenLine) => mergeLines(one, other, later);
+    const closed = deliver(at(0), 'a', 'b', now);
+    for (const line of [merge(merge(closed, second), third), merge(closed, merge(second, third))])
+      expect(newestFor(line, 'a', later)).toBe('b');
+  });
+
   it('keep no holder in a circle where the provider gives a former token again', () => {
     const [former, again] = [chain('abc'), now + minute];
     const line = exchange(former, 'c', { newest: 'a', text: 'of a' }, again);

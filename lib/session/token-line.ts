@@ -215,13 +215,12 @@ function mergeSpent(one: SpentToken | undefined, other: SpentToken): SpentToken 
     return { ...later, newest, newestAt };
   }
   const closes = Math.min(one.closes ?? Infinity, other.closes ?? Infinity);
-  return { ...one, newest, newestAt, until: Math.max(one.until, other.until), ...(closes < Infinity && { closes }) };
+  const [at, until] = [Math.max(one.at, other.at), Math.max(one.until, other.until)];
+  return { ...one, at, newest, newestAt, until, ...(closes < Infinity && { closes }) };
 }
 
 /** Whether a closed token was exchanged once more, as where its response was lost: a provider may give the same answer again. */
-function isAgain(former: SpentToken, later: SpentToken): boolean {
-  return later.at > former.at && later.at > (former.closes ?? Infinity);
-}
+const isAgain = ({ closes = Infinity }: SpentToken, later: SpentToken): boolean => later.at > closes;
 
 /** Which of two knows the newer token. */
 function laterOf(one: SpentToken, other: SpentToken): SpentToken {
