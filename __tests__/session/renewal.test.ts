@@ -11,6 +11,7 @@ import {
   visit,
 } from '../support/memory-sessions.ts';
 import type { MemoryAppSetup, MemoryContent } from '../support/memory-sessions.ts';
+import type { Session } from '../../lib/types.ts';
 import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import { forever, hash } from '../../lib/session/record.ts';
 import { createShared } from '../support/shared-memory.ts';
@@ -387,6 +388,27 @@ describe('where the provider does not rotate refresh tokens', () => {
       expect((await visitNow()).session?.user.id).toBe('ada');
       expect(provider.calls).toHaveLength(2);
     }
+  });
+
+  it('renewSession is followed by one refresh, also where the others hear late that the last one is out of date', async () => {
+    const shared = createShared(createClock().now);
+    const { app, provider, visitNow } = await renewedApp({ shared });
+    await app.resolver.renewSession({ userId: 'ada' });
+    const settle = shared.settle.bind(shared);
+    shared.settle = async (...asked) => {
+      for (let turn = 0; turn < 20; turn += 1) await settled();
+      return settle(...asked);
+    };
+    expect((await visitNow()).session?.user.id).toBe('ada');
+    expect(provider.calls).toHaveLength(2);
+  });
+
+  it('claims that have just changed are fetched, however soon after a refresh', async () => {
+    const { app, clock, browser, provider } = await renewedApp();
+    const changedAt = clock.now();
+    const isChanged = ({ claims }: Session): boolean => Number(claims.iat) * 1_000 >= changedAt;
+    const renewal = await app.resolver.renewChanged(fromCookie(browser.cookie!)!, isChanged, {});
+    expect([renewal.kind, provider.calls.length]).toEqual(['renewed', 2]);
   });
 
   it('an organization is switched to, however soon after a refresh', async () => {

@@ -100,8 +100,7 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
         if (found.kind !== 'old') return found;
         current = found.next;
         best = found.answer;
-        // Where the provider does not rotate tokens, the line would give the same old answer again.
-        if (placeOf(source.adapter, current).token === place.token) lines.forgetToken(place);
+        await forgetSame(context, place, current);
       } catch (error) {
         if (best !== undefined) return best;
         throw error;
@@ -111,6 +110,15 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
     if (best !== undefined) return best;
     throw new AuthError('token_rejected');
   };
+}
+
+/** Where the provider does not rotate tokens, the line would give the same old answer again. @param place of the token that `next` answers */
+export async function forgetSame<Content>(
+  { source, lines }: SessionContext<Content>,
+  place: Place | undefined,
+  next: StoredSession<Content>,
+): Promise<void> {
+  if (placeOf(source.adapter, next).token === place?.token) await lines.forgetToken(place);
 }
 
 /** One token's answer: the session that it holds, or the token to renew next. */
@@ -156,7 +164,7 @@ function createRound<Content>(
     if (isNew) await spend(round, next);
     const { standing, isConfirmed } = await checkBoth(first, next);
     if (isRevocation(standing)) {
-      places.forEach((each) => lines.forgetToken(each));
+      places.forEach((each) => void lines.forgetToken(each));
       return { kind: 'ended', reason: standing };
     }
     const taken = await takeAnswer(context, next, places, isNew ? 'new' : request.variant);

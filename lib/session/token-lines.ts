@@ -50,8 +50,12 @@ export interface TokenLines {
   present(place: Place): void;
   /** The session has ended; no request gets its tokens any more. */
   forget(place: Place): void;
-  /** A sign-in has ended; no request gets its tokens any more. The session may have a later sign-in. */
-  forgetToken(place: Place): void;
+  /**
+   * A sign-in has ended; no request gets its tokens any more. The session may have a later sign-in.
+   *
+   * @returns once the other processes have been told, or cannot be. Never rejects
+   */
+  forgetToken(place: Place): Promise<void>;
 }
 
 /** Long enough for a slow answer, and short enough to resend the same token within a replay window of 30 seconds. */
@@ -158,27 +162,27 @@ function createEnds({
   outages,
   memory,
 }: LineParts): Pick<TokenLines, 'deliver' | 'forget' | 'forgetToken' | 'present'> {
-  const tell = (told: Promise<unknown> | undefined): void =>
-    void told?.then(
+  const tell = async (told: Promise<unknown> | undefined): Promise<void> =>
+    told?.then(
       () => outages.succeeded(),
       () => outages.failed('refresh'),
     );
 
-  function change(name: string, apply: (line: TokenLine) => TokenLine): void {
+  async function change(name: string, apply: (line: TokenLine) => TokenLine): Promise<void> {
     const known = memory.get(name);
     const line = apply(known.line);
     if (line === known.line) return;
     memory.replace(name, { ...known, line });
-    tell(turns?.change(name, known, apply));
+    await tell(turns?.change(name, known, apply));
   }
 
   return {
-    deliver: ({ line, token }, newest) => change(line, (known) => deliver(known, token, newest, now())),
-    present: ({ line, token }) => change(line, (known) => present(known, token, now())),
+    deliver: ({ line, token }, newest) => void change(line, (known) => deliver(known, token, newest, now())),
+    present: ({ line, token }) => void change(line, (known) => present(known, token, now())),
     forgetToken: ({ line, token }) => change(line, (known) => forgetToken(known, token, now())),
     forget(place) {
       memory.forget(place);
-      tell(turns?.forget(place.line));
+      void tell(turns?.forget(place.line));
     },
   };
 }
