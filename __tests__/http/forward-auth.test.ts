@@ -449,8 +449,8 @@ describe('forwardAuth', () => {
   });
 
   it.each([
-    ['no adapter', undefined, {}, 'the first argument'],
-    ['a router of something else', () => undefined, {}, 'the first argument'],
+    ['no adapter', undefined, {}, 'forwardAuth: the first argument'],
+    ['a router of something else', () => undefined, {}, 'forwardAuth: the first argument'],
   ])('is a ConfigurationError for %s', (_what, auth, options, message) => {
     expect(() => forwardAuth(auth as unknown as Router, options)).toThrow(ConfigurationError);
     expect(() => forwardAuth(auth as unknown as Router, options)).toThrow(message);

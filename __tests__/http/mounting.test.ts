@@ -312,7 +312,7 @@ describeOnExpress('mounting', () => {
     const { status, text } = await firstAnswer(both(requireSession()), '/x');
     expect([status, text]).toEqual([
       500,
-      expect.stringContaining('both adapters are mounted, so say which one guards'),
+      expect.stringContaining('requireSession: both adapters are mounted, so say which one guards'),
     ]);
     expect((await firstAnswer(both(requireSession), '/x')).status).toBe(500);
     expect((await firstAnswer(both(requireSession({ adapter: 'b2b' })), '/x')).headers.location).toMatch(/^\/login/);

@@ -153,6 +153,22 @@ it('a resource at the root has the root form for its own', async () => {
   expect((await app.visitor.get('/anything', { headers })).status).toBe(401);
 });
 
+it.each(['https://api.example.com', 'https://api.example.com/'])(
+  'an audience that is an origin has two forms: %s',
+  async (audience) => {
+    const app = await start((app) => {
+      app.use(protectResource(b2b(), { path: '/mcp', audience }) as never);
+      app.use((req, res) => sendJson(res, authInfo(req)));
+    });
+    const statusFor = async (aud: string): Promise<number> => {
+      const headers = { authorization: await kit.bearer({}, { audience: aud }) };
+      return (await app.visitor.get('/mcp', { headers })).status;
+    };
+    const forms = ['https://api.example.com', 'https://api.example.com/', 'https://api.example.com/x', 'undefined/'];
+    expect(await Promise.all(forms.map(statusFor))).toEqual([200, 200, 401, 401]);
+  },
+);
+
 it('a resource at the root and one of another adapter each answer for themselves', async () => {
   const backend = createBackendTestKit();
   const app = await start((app) => {

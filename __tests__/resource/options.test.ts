@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { b2bAuth, backendAuth, createTokenVerifier, protectResource } from '../../lib/index.ts';
 import type { B2bAuthOptions, BackendAuthOptions, ProtectResourceOptions } from '../../lib/index.ts';
 import { readB2bOptions } from '../../lib/b2b/options.ts';
@@ -161,6 +162,7 @@ describe('protectResource', () => {
 
   it('warns once for each backendAuth that Supabase binds no token to a resource', () => {
     const messages: string[] = [];
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
     const auth = backend({
       onEvent: (event) => event.type === 'configuration_warning' && messages.push(event.message),
     });
@@ -170,6 +172,8 @@ describe('protectResource', () => {
     expect(messages).toEqual([
       expect.stringMatching(/^backendAuth: Supabase does not bind access tokens to a resource.*docs\/mcp\.md$/),
     ]);
+    expect(warn.mock.calls).toEqual([[messages[0], { code: 'EXPRESS_AUTH_ADAPTERS_AUDIENCE' }]]);
+    warn.mockRestore();
     const bound: unknown[] = [];
     protectResource(backend({ onEvent: (event) => bound.push(event) }), {
       path: '/mcp',
