@@ -13,6 +13,7 @@ const start = 1_700_000_000_000;
 const turnMs = 2_000;
 const unknown: KnownLine = { line: emptyLine };
 const { signal } = new AbortController();
+const none = (): undefined => undefined;
 
 const at = (token: string): Place => ({ line: 'session', token });
 
@@ -41,7 +42,7 @@ function setUp() {
       await onWait?.();
     });
     const take = async (token: string): Promise<Turn> => {
-      const turn = await turns.take(at(token), signal);
+      const turn = await turns.take(at(token), signal, ({ line }) => settledOf(line, token, now()));
       if (!('holder' in turn)) throw new Error('The line has an answer');
       return turn;
     };
@@ -112,14 +113,14 @@ describe('a turn', () => {
       if (clock.now() >= 60_000) controller.abort();
       return Promise.resolve();
     });
-    await expect(turns.take(at('a'), controller.signal)).rejects.toThrow();
+    await expect(turns.take(at('a'), controller.signal, none)).rejects.toThrow();
     const between = (from: number, to: number): number => times.filter((time) => time >= from && time < to).length;
     expect([between(0, 200), between(0, 1_000), between(50_000, 60_000)]).toEqual(expected);
   });
 
   it('is not asked for once the signal has aborted, nor waited for', async () => {
     const { commands, createProcess } = setUp();
-    await expect(createProcess().turns.take(at('a'), AbortSignal.abort())).rejects.toThrow();
+    await expect(createProcess().turns.take(at('a'), AbortSignal.abort(), none)).rejects.toThrow();
     expect(commands).toEqual([]);
 
     const controller = new AbortController();
@@ -134,7 +135,7 @@ describe('a turn', () => {
         return options?.signal?.aborted === true ? Promise.reject(new Error('aborted')) : new Promise(() => undefined);
       },
     );
-    const taken = turns.take(at('a'), controller.signal).then(
+    const taken = turns.take(at('a'), controller.signal, none).then(
       () => 'taken',
       () => 'stopped',
     );
@@ -160,7 +161,7 @@ describe('a turn', () => {
 
   it('that the coordinator neither gives nor says to be another’s is an outage', async () => {
     const { turns, waits } = answering({}, false);
-    await expect(turns.take(at('a'), signal)).rejects.toThrow();
+    await expect(turns.take(at('a'), signal, none)).rejects.toThrow();
     expect(waits).toEqual([]);
   });
 
@@ -173,7 +174,7 @@ describe('a turn', () => {
     [60_000, 60_000],
     [3_600_000, 60_000],
   ])('of %p ms is taken for one of %p ms', async (given, taken) => {
-    expect(await answering({ turnMs: given }).turns.take(at('a'), signal)).toMatchObject({ turnMs: taken });
+    expect(await answering({ turnMs: given }).turns.take(at('a'), signal, none)).toMatchObject({ turnMs: taken });
   });
 
   describe('while its work runs', () => {
@@ -230,7 +231,7 @@ describe('a failure reaches waiting processes', () => {
     const first = createProcess();
     const turn = await first.take('a');
     const second = createProcess({ onWait: async () => apply(first, turn) });
-    const error: unknown = await second.turns.take(at('a'), signal).catch((failure: unknown) => failure);
+    const error: unknown = await second.turns.take(at('a'), signal, none).catch((failure: unknown) => failure);
     if (!(error instanceof AuthError)) throw new Error('There was no failure');
     const { code, reason, retryAfter } = error;
     return { code, reason, retryAfter };
@@ -268,7 +269,7 @@ describe('a failure reaches waiting processes', () => {
         return inner.settle('session', { from: undefined, version: '1', line, known: [failure.attempt], ttlMs: 1_000 });
       },
     });
-    const error: unknown = await second.turns.take(at('a'), signal).catch((failure: unknown) => failure);
+    const error: unknown = await second.turns.take(at('a'), signal, none).catch((failure: unknown) => failure);
     expect(error).toMatchObject({ ...outage, code: 'provider_refused' });
   });
 });
@@ -371,7 +372,7 @@ describe('a line at the coordinator', () => {
   const spent = { token: 'a', issued: 'b', newest: 'b', at: 0, newestAt: 0, until: 1_000, closes: 1_000 };
   const refused = { token: 'x', reason: 'invalid_grant', until: 1_000 };
   const reading = (line: object, answer = '{"b":"of b"}') =>
-    answering({ line: JSON.stringify(line), answer }).turns.take(at('z'), signal);
+    answering({ line: JSON.stringify(line), answer }).turns.take(at('z'), signal, none);
 
   it('is whole: it has each text and each time', async () => {
     for (const time of [-forever, 0, forever]) {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { deliver, emptyLine, exchange, mergeLines, settledOf, present } from '../../lib/session/token-line.ts';
+import { mergeLines } from '../../lib/session/line-merge.ts';
+import { deliver, emptyLine, exchange, settledOf, present } from '../../lib/session/token-line.ts';
 import type { TokenLine } from '../../lib/session/token-line.ts';
 import { checkInputs } from '../support/inputs.ts';
 

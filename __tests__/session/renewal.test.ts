@@ -403,12 +403,47 @@ describe('where the provider does not rotate refresh tokens', () => {
     expect(provider.calls).toHaveLength(2);
   });
 
-  it('claims that have just changed are fetched, however soon after a refresh', async () => {
-    const { app, clock, browser, provider } = await renewedApp();
-    const changedAt = clock.now();
-    const isChanged = ({ claims }: Session): boolean => Number(claims.iat) * 1_000 >= changedAt;
-    const renewal = await app.resolver.renewChanged(fromCookie(browser.cookie!)!, isChanged, {});
-    expect([renewal.kind, provider.calls.length]).toEqual(['renewed', 2]);
+  it('many requests after renewSession share one refresh, also where the coordinator answers late', async () => {
+    const shared = createShared(createClock().now);
+    const { app, provider, visitNow } = await renewedApp({ shared });
+    await app.resolver.renewSession({ userId: 'ada' });
+    const settle = shared.settle.bind(shared);
+    shared.settle = async (...asked) => {
+      for (let turn = 0; turn < 20; turn += 1) await settled();
+      return settle(...asked);
+    };
+    const answers = await Promise.all(Array.from({ length: 8 }, () => visitNow()));
+    expect(answers.map(({ session }) => session?.user.id)).toEqual(Array(8).fill('ada'));
+    expect(provider.calls).toHaveLength(2);
+  });
+
+  it.each([[{}], [{ shared: createShared(createClock().now) }]])(
+    'claims that have just changed are fetched once for all who ask, however soon after a refresh',
+    async (setup) => {
+      const { app, clock, browser, provider } = await renewedApp(setup);
+      const changedAt = clock.now();
+      const isChanged = ({ claims }: Session): boolean => Number(claims.iat) * 1_000 >= changedAt;
+      const renewals = await Promise.all(
+        [1, 2, 3].map(() => app.resolver.renewChanged(fromCookie(browser.cookie!)!, isChanged, {})),
+      );
+      expect(renewals.map((each) => each.kind === 'renewed' && isChanged(each.session))).toEqual([true, true, true]);
+      expect(provider.calls).toHaveLength(2);
+    },
+  );
+
+  it('no token is used once the head is sent', async () => {
+    const { app, browser, provider } = await renewedApp();
+    await app.resolver.renewSession({ userId: 'ada' });
+    expect((await visit(app, browser.header(), () => true)).session).toBeNull();
+    expect([provider.calls.length, app.eventTypes().at(-1)]).toEqual([1, 'refresh_skipped']);
+  });
+
+  it('a request under way gets the answer that another one had to ask beyond, also while the provider is down', async () => {
+    const { app, browser, provider, content } = await renewedApp();
+    provider.refresh = () => Promise.resolve({ kind: 'unanswered', cause: new Error('down') });
+    const { resolver } = app;
+    await expect(resolver.renewChanged(fromCookie(browser.cookie!)!, () => false, {})).rejects.toThrow();
+    expect((await visit(app, createMemoryBrowser(content).header())).session?.user.id).toBe('ada');
   });
 
   it('an organization is switched to, however soon after a refresh', async () => {

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { mergeLines } from '../../lib/session/line-merge.ts';
 import {
   closingMs,
   deliver,
@@ -7,7 +8,6 @@ import {
   forgetToken,
   isOpen,
   lifeOf,
-  mergeLines,
   newestFor as newestTokenFor,
   openMs,
   settledOf,
@@ -184,12 +184,41 @@ describe('limits', () => {
     expect([merged.spent.length, Object.keys(merged.answers), newestFor(merged, 'a')]).toEqual([4, [], undefined]);
   });
 
+  it('know of a token that the provider gives again the later text, in either order', () => {
+    const again = (line: TokenLine, text: string, at: number) => exchange(line, 'a', { newest: 'a', text }, at);
+    const first = again(chain('xa'), 'first', now);
+    const second = again(first, 'second', now + 1);
+    for (const token of ['x', 'a']) {
+      for (const line of [second, mergeLines(first, second, now + 1), mergeLines(second, first, now + 1)])
+        expect(settledOf(line, token, now + 1)).toEqual({ kind: 'renewed', text: 'second' });
+    }
+    const [one, other] = [again(emptyLine, 'one', now), again(emptyLine, 'other', now)];
+    expect(mergeLines(one, other, now)).toEqual(mergeLines(other, one, now));
+  });
+
+  it('are no answer to one that has them, and an exchange for another token replaces them', () => {
+    const again = exchange(emptyLine, 'a', { newest: 'a', text: 'of a' }, now);
+    expect(settledOf(again, 'a', now, (text) => text === 'of a')).toBeUndefined();
+    expect(settledOf(again, 'a', now, () => false)).toEqual({ kind: 'renewed', text: 'of a' });
+    const next = exchange(again, 'a', { newest: 'b', text: 'of b' }, now);
+    expect(Array.from('a', (token) => newestFor(next, token, now + minute))).toEqual(['b']);
+    expect(exchange(next, 'a', { newest: 'a', text: 'late' }, now)).toBe(next);
+  });
+
   it('keep the answer of a provider that does not rotate for requests under way only', () => {
     const line = exchange(emptyLine, 'a', { newest: 'a', text: 'of a' }, now);
     expect([newestFor(line, 'a', now + closingMs), newestFor(line, 'a', now + closingMs + 1)]).toEqual([
       'a',
       undefined,
     ]);
+  });
+
+  it('keep closing in either order where a clock was set back by more than the closing takes', () => {
+    const ahead = exchange(emptyLine, 'x', { newest: 'a', text: 'of a' }, now + minute);
+    const line = exchange(ahead, 'a', { newest: 'b', text: 'of b' }, now);
+    const [open, closed] = [{ ...line, spent: line.spent.slice(1) }, deliver(line, 'a', 'b', now)];
+    for (const merged of [mergeLines(open, closed, now), mergeLines(closed, open, now)])
+      expect(newestFor(merged, 'a', now + closingMs + 1)).toBeUndefined();
   });
 
   it('know in each order an answer that the provider gave three times', () => {
@@ -199,6 +228,9 @@ describe('limits', () => {
     const closed = deliver(at(0), 'a', 'b', now);
     for (const line of [merge(merge(closed, second), third), merge(closed, merge(second, third))])
       expect(newestFor(line, 'a', later)).toBe('b');
+    expect(merge(at(0), second).spent).toEqual(merge(second, at(0)).spent);
+    const earlier = { ...second, spent: second.spent.map((each) => ({ ...each, at: now })) };
+    expect(merge(earlier, second).spent).toEqual(second.spent);
   });
 
   it('keep no holder in a circle where the provider gives a former token again', () => {
@@ -331,7 +363,7 @@ describe('two lines', () => {
 
 it('is bounded, plain data, and merges in any order, whatever happens to it', () => {
   const token = fc.constantFrom(...Array.from('abcdefghijklmnopqrstuvwxyz'));
-  const does = fc.constantFrom('exchange', 'renew', 'refuse', 'deliver', 'forget');
+  const does = fc.constantFrom('exchange', 'renew', 'repeat', 'refuse', 'deliver', 'forget');
   const steps = (maxLength: number) => fc.array(fc.record({ does, token }), { maxLength, size: 'max' });
   let serial = 0;
   const run = (list: readonly { does: string; token: string }[], from: number, before = emptyLine): TokenLine =>
@@ -342,7 +374,9 @@ it('is bounded, plain data, and merges in any order, whatever happens to it', ()
       if (step === 'forget') return forgetToken(line, each, at);
       if (step === 'deliver') return deliver(line, each, newest ?? '', at);
       const spent = step === 'renew' ? (newest ?? each) : each;
-      const next = exchange(line, spent, { newest: `${each}${(serial += 1)}`, text: 'text', held: each }, at);
+      serial += 1;
+      const issued = step === 'repeat' ? each : `${each}${serial}`;
+      const next = exchange(line, spent, { newest: issued, text: `text ${serial}`, held: each }, at);
       // A full line may drop a token between the browser's and the newest.
       if (line.spent.length < 16) expect(settledOf(next, spent, at)?.kind).toBe('renewed');
       return next;

@@ -173,9 +173,9 @@ describe('one process', () => {
     const { lines } = setUp();
     for (const token of ['a', 'x']) await lines.run(at(token), to(`${token}2`));
     if (which === 'delivered') for (const token of ['a', 'x']) lines.deliver(at(token), `${token}2`);
-    await lines.forgetToken(at('a'));
+    lines.forgetToken(at('a'));
     expect([lines.knows(at('a')), lines.knows(at('x'))]).toEqual([false, true]);
-    await lines.forgetToken(at('x'));
+    lines.forgetToken(at('x'));
     expect(lines.knows(at('x'))).toBe(false);
   });
 
@@ -703,7 +703,7 @@ describe('several processes', () => {
     await settle();
     expect(changes).toBe(2);
     lines.deliver(at('a'), 'c');
-    await lines.forgetToken(at('x'));
+    lines.forgetToken(at('x'));
     await settle();
     expect(changes).toBe(3);
   });
@@ -711,7 +711,7 @@ describe('several processes', () => {
   it('forget the tokens of a sign-in that one of them forgets', async () => {
     const { one, two } = createTwo();
     for (const token of ['a', 'x']) await one.lines.run(at(token), to(`${token}2`));
-    await one.lines.forgetToken(at('a'));
+    one.lines.forgetToken(at('a'));
     await settle();
     expect(await two.lines.run(at('x'), to('none'))).toMatchObject({ isNew: false });
     expect(await two.lines.run(at('a'), to('none'))).toMatchObject({ isNew: true });

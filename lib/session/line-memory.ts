@@ -1,6 +1,7 @@
 import { createBoundedMap, stringBytes } from '../core/bounded-map.ts';
-import { emptyLine, isOpen, lifeOf, mergeLines, openMs, settledOf, refusedMs } from './token-line.ts';
-import type { KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
+import { mergeLines } from './line-merge.ts';
+import { emptyLine, isOpen, lifeOf, openMs, settledOf, refusedMs } from './token-line.ts';
+import type { IsHeld, KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
 export type LineMemory = ReturnType<typeof createLineMemory>;
 
@@ -53,9 +54,9 @@ export function createLineMemory(now: () => number) {
   return {
     get,
     /** What the holder of a token gets. */
-    find({ line, token }: Place): SettledRefresh | undefined {
+    find({ line, token }: Place, isHeld?: IsHeld): SettledRefresh | undefined {
       const refusal = refused.get(token);
-      return settledOf(get(line).line, token, now()) ?? (refusal && { kind: 'ended', reason: refusal.reason });
+      return settledOf(get(line).line, token, now(), isHeld) ?? (refusal && { kind: 'ended', reason: refusal.reason });
     },
     replace,
     /** Adds what is known elsewhere. @returns what is known together */

@@ -5,7 +5,8 @@ import { AuthError } from '../errors.ts';
 import { fitForEvent } from './events.ts';
 import type { SharedCoordinator, SharedLine, TakenLine } from './shared-coordinator.ts';
 import { forever } from './record.ts';
-import { emptyLine, lifeOf, mergeLines, settledOf } from './token-line.ts';
+import { mergeLines } from './line-merge.ts';
+import { emptyLine, lifeOf } from './token-line.ts';
 import type { KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
 /** One process' turn to exchange a token. */
@@ -15,11 +16,6 @@ export interface Turn {
   readonly shared: KnownLine;
   /** How long the turn lasts if it is not taken again, in milliseconds. */
   readonly turnMs: number;
-}
-
-/** A line that has the answer of the token that was asked for. */
-export interface AnsweredLine extends KnownLine {
-  readonly settled: SettledRefresh;
 }
 
 export type LineTurns = ReturnType<typeof createLineTurns>;
@@ -118,10 +114,15 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number, wa
     /**
      * Waits for the turn.
      *
-     * @returns the line instead, where it has the token's answer by now
+     * @param settledIn the token's answer in a line
+     * @returns that answer instead, where there is one by now
      * @throws {AuthError} the failure of the attempt that was waited for
      */
-    async take({ line, token }: Place, signal: AbortSignal): Promise<Turn | AnsweredLine> {
+    async take(
+      { line, token }: Place,
+      signal: AbortSignal,
+      settledIn: (shared: KnownLine) => SettledRefresh | undefined,
+    ): Promise<Turn | SettledRefresh> {
       const holder: string = randomUUID();
       let awaited = holder;
       for (let pollMs = firstPollMs; ; pollMs = nextPollMs(pollMs)) {
@@ -130,10 +131,10 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number, wa
         let taken = await shared.take(line, { token, holder }, [token, attempt]);
         if (taken.holder === undefined) {
           const { failure, ...known } = read(taken);
-          const settled = settledOf(known.line, token, now());
-          if (settled !== undefined) return { ...known, settled };
+          const settled = settledIn(known);
+          if (settled !== undefined) return settled;
           if (failure?.attempt === attempt) throw fromFailure(failure);
-          // Its time is over.
+          // Its time is over, or the asking one has it.
           taken = await shared.take(line, { token, holder }, []);
         }
         if (taken.holder === holder) return { holder, shared: read(taken), turnMs: turnOf(taken) };

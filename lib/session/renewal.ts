@@ -14,7 +14,7 @@ import { verdictReason, verifyStored } from './source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant, StoredSession } from './source.ts';
 import { openMs } from './token-line.ts';
 import { placeOf } from './token-lines.ts';
-import type { Exchanged, Place, TokenAnswer } from './token-lines.ts';
+import type { Exchanged, IsHeld, Place, TokenAnswer } from './token-lines.ts';
 
 /** The newest tokens of a line may have to be renewed themselves, and others may renew them meanwhile. */
 const maxRounds = 4;
@@ -90,7 +90,7 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
     while (former.length < maxRounds) {
       const place =
         former.length === 0 && request.place !== undefined ? request.place : placeOf(source.adapter, current);
-      if (request.isHeadSent() && !lines.knows(place)) {
+      if (request.isHeadSent() && !lines.knows(place, heldBy(context, current))) {
         if (best !== undefined) return best;
         emit({ type: 'refresh_skipped', reason: 'headers_sent' });
         return { kind: 'skipped' };
@@ -100,7 +100,6 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
         if (found.kind !== 'old') return found;
         current = found.next;
         best = found.answer;
-        await forgetSame(context, place, current);
       } catch (error) {
         if (best !== undefined) return best;
         throw error;
@@ -112,13 +111,13 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
   };
 }
 
-/** Where the provider does not rotate tokens, the line would give the same old answer again. @param place of the token that `next` answers */
-export async function forgetSame<Content>(
-  { source, lines }: SessionContext<Content>,
-  place: Place | undefined,
-  next: StoredSession<Content>,
-): Promise<void> {
-  if (placeOf(source.adapter, next).token === place?.token) await lines.forgetToken(place);
+/** Tells the tokens that a request has from an answer to them. */
+export function heldBy<Content>({ source }: SessionContext<Content>, { content }: StoredSession<Content>): IsHeld {
+  const held = source.serialize(content);
+  return (text) => {
+    const given = source.deserialize(text);
+    return given !== undefined && source.serialize(given) === held;
+  };
 }
 
 /** One token's answer: the session that it holds, or the token to renew next. */
@@ -164,7 +163,7 @@ function createRound<Content>(
     if (isNew) await spend(round, next);
     const { standing, isConfirmed } = await checkBoth(first, next);
     if (isRevocation(standing)) {
-      places.forEach((each) => void lines.forgetToken(each));
+      places.forEach((each) => lines.forgetToken(each));
       return { kind: 'ended', reason: standing };
     }
     const taken = await takeAnswer(context, next, places, isNew ? 'new' : request.variant);
@@ -190,7 +189,12 @@ function createAskLine<Content>(context: SessionContext<Content>): (round: Round
       const { content } = current;
       return variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
     };
-    return lines.run(place, { former, variant: variant?.name, run: (signal) => refresh(current, call, signal) });
+    return lines.run(place, {
+      former,
+      isHeld: heldBy(context, current),
+      variant: variant?.name,
+      run: (signal) => refresh(current, call, signal),
+    });
   };
 }
 

@@ -3,7 +3,7 @@ import { isUnknownKey } from '../tokens/access-token.ts';
 import { parseCookies } from '../core/cookies.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { isRevocation } from './record.ts';
-import { forgetSame, renewWithin, resolutionOf } from './renewal.ts';
+import { renewWithin, resolutionOf } from './renewal.ts';
 import type { Renew, Renewal, Renewed } from './renewal.ts';
 import { outOfTime, signedOut } from './source.ts';
 import type { Resolution } from './source.ts';
@@ -113,7 +113,6 @@ function createRenewChanged<Content>(
     const renewTwice = async (): Promise<Renewal<Content>> => {
       const first = await renew(source.toStored(content), request);
       if (first.kind !== 'renewed' || isChanged(first.session)) return first;
-      await forgetSame(context, first.places.at(-1), first.stored);
       return renew(first.stored, request);
     };
     return withDeadline(renewTwice, timeoutMs, outOfTime);

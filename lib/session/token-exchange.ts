@@ -2,8 +2,9 @@ import { AuthError } from '../errors.ts';
 import type { LineMemory } from './line-memory.ts';
 import type { LineTurns, Turn } from './line-turns.ts';
 import type { OutageReport } from './outages.ts';
-import { exchange, mergeLines, newestFor, settledOf, refuse } from './token-line.ts';
-import type { KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
+import { mergeLines } from './line-merge.ts';
+import { exchange, newestFor, settledOf, refuse } from './token-line.ts';
+import type { IsHeld, KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
 /** The provider's answer to the exchange of a token. */
 export type Exchanged =
@@ -27,6 +28,7 @@ export interface TokenAnswer {
 export interface Exchange {
   /** Where the tokens stand that led to this one, the browser's own first: their holders get its answer, too. */
   readonly former?: readonly Place[];
+  readonly isHeld?: IsHeld;
   /** The name of the variant, where this is one. */
   readonly variant?: string | undefined;
   readonly run: (signal: AbortSignal) => Promise<Exchanged>;
@@ -102,14 +104,14 @@ async function exchangeInTurn(
   signal: AbortSignal,
 ): Promise<TokenAnswer | undefined> {
   const { now, turns, memory } = parts;
-  const { former = [] } = exchanging;
+  const { former = [], isHeld } = exchanging;
   if (turns === undefined) return undefined;
-  const turn = await turns.take(place, signal);
+  // This process may know a newer one, as after an outage.
+  const settledIn = (shared: KnownLine) => settledOf(memory.learn(place.line, shared), place.token, now(), isHeld);
+  const turn = await turns.take(place, signal, settledIn);
   if (!('holder' in turn)) {
-    // This process may know a newer one, as after an outage.
-    const settled = settledOf(memory.learn(place.line, turn), place.token, now()) ?? turn.settled;
-    if (settled.kind === 'ended') memory.refuse(place, settled.reason);
-    return { settled, isNew: false };
+    if (turn.kind === 'ended') memory.refuse(place, turn.reason);
+    return { settled: turn, isNew: false };
   }
   // A full line drops tokens between: where one that led to this one leads elsewhere, this one was exchanged.
   const known = memory.learn(place.line, turn.shared);

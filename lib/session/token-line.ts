@@ -62,6 +62,9 @@ export interface KnownLine {
 export type SettledRefresh =
   { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
 
+/** Whether tokens as text are those that one has, as where the provider does not rotate them: who needs newer ones asks again. */
+export type IsHeld = (text: string) => boolean;
+
 /** What a token was exchanged for. */
 interface NewTokens {
   readonly newest: string;
@@ -88,10 +91,11 @@ const maxCharacters = 64 * 1024;
 
 export const emptyLine: TokenLine = { spent: [], refused: [], answers: {} };
 
-export function settledOf(line: TokenLine, token: string, now: number): SettledRefresh | undefined {
+/** @param isHeld whether the asking one has these tokens already: they are no answer to it */
+export function settledOf(line: TokenLine, token: string, now: number, isHeld?: IsHeld): SettledRefresh | undefined {
   const newest = newestFor(line, token, now);
   const text = newest === undefined ? undefined : answerOf(line, newest);
-  if (text !== undefined) return { kind: 'renewed', text };
+  if (text !== undefined && isHeld?.(text) !== true) return { kind: 'renewed', text };
   const refused = line.refused.find((each) => each.token === token && each.until >= now);
   return refused && { kind: 'ended', reason: refused.reason };
 }
@@ -103,7 +107,7 @@ export function newestFor(line: TokenLine, token: string, now: number): string |
 
 /**
  * A token was exchanged: its holders, and those of all tokens that led to it, get the newest tokens. The first answer stays,
- * because others already use it. @returns the very same line then
+ * because others already use it, except where the provider gave the token itself again. @returns the very same line then
  */
 export function exchange(
   line: TokenLine,
@@ -111,7 +115,9 @@ export function exchange(
   { newest, text, isForeign = false, lifeMs = openMs, held }: NewTokens,
   now: number,
 ): TokenLine {
-  if (settledOf(line, token, now)?.kind === 'renewed' || text.length > maxCharacters) return line;
+  const first = newestFor(line, token, now);
+  const isSettled = first !== undefined && first !== token && answerOf(line, first) !== undefined;
+  if (isSettled || text.length > maxCharacters) return line;
   const until = now + lifeMs;
   const at = Math.max(now, ...line.spent.map(({ newestAt }) => newestAt + 1));
   const entryOf = (spent: string): SpentToken => {
@@ -176,54 +182,8 @@ function leadingTo({ spent }: TokenLine, token: string): (each: SpentToken) => b
   return (each) => each.token !== token && reachOf(each.token, entries).has(token);
 }
 
-/**
- * What two processes know together, in either order. Of two exchanges of one token the later one counts, and a closing token stays
- * closing.
- *
- * @returns the very same `one` where `other` adds nothing
- */
-export function mergeLines(one: TokenLine, other: TokenLine, now: number): TokenLine {
-  const spent = new Map(one.spent.map((each) => [each.token, each]));
-  for (const each of other.spent) spent.set(each.token, mergeSpent(spent.get(each.token), each));
-  const refused = new Map(one.refused.map((each) => [each.token, each]));
-  for (const each of other.refused)
-    if ((refused.get(each.token)?.until ?? 0) < each.until) refused.set(each.token, each);
-  const ended = [...refused.values()].sort((a, b) => a.until - b.until || (a.token < b.token ? -1 : 1));
-  const all = [...spent.values()].sort((a, b) => a.at - b.at || (a.token < b.token ? -1 : 1));
-  const answers = { ...other.answers, ...one.answers };
-  const merged = tidy({ spent: all, refused: ended, answers }, now);
-  const own = entriesOf(one.spent.filter((each) => endOf(each) >= now));
-  const isSame =
-    merged.spent.length === own.size &&
-    merged.spent.every((each) => isSameEntry(own.get(each.token), each)) &&
-    merged.refused.every(({ token, until }) =>
-      one.refused.some((each) => each.token === token && each.until === until),
-    ) &&
-    Object.keys(merged.answers).every((newest) => answerOf(one, newest) !== undefined);
-  return isSame ? one : merged;
-}
-
-function isSameEntry(one: SpentToken | undefined, { issued, newest, until, closes }: SpentToken): boolean {
-  return one?.issued === issued && one.newest === newest && one.until === until && one.closes === closes;
-}
-
-function mergeSpent(one: SpentToken | undefined, other: SpentToken): SpentToken {
-  if (one === undefined) return other;
-  const { newest, newestAt } = laterOf(one, other);
-  if (one.issued !== other.issued || isAgain(one, other) || isAgain(other, one)) {
-    const later = other.at > one.at || (other.at === one.at && other.issued > one.issued) ? other : one;
-    return { ...later, newest, newestAt };
-  }
-  const closes = Math.min(one.closes ?? Infinity, other.closes ?? Infinity);
-  const [at, until] = [Math.max(one.at, other.at), Math.max(one.until, other.until)];
-  return { ...one, at, newest, newestAt, until, ...(closes < Infinity && { closes }) };
-}
-
-/** Whether a closed token was exchanged once more, as where its response was lost: a provider may give the same answer again. */
-const isAgain = ({ closes = Infinity }: SpentToken, later: SpentToken): boolean => later.at > closes;
-
 /** Which of two knows the newer token. */
-function laterOf(one: SpentToken, other: SpentToken): SpentToken {
+export function laterOf(one: SpentToken, other: SpentToken): SpentToken {
   if (one.newestAt !== other.newestAt) return other.newestAt > one.newestAt ? other : one;
   return other.newest > one.newest ? other : one;
 }
@@ -232,7 +192,7 @@ function close(spent: SpentToken, now: number): SpentToken {
   return { ...spent, closes: Math.min(spent.closes ?? Infinity, now + closingMs) };
 }
 
-function endOf({ until, closes = Infinity }: SpentToken): number {
+export function endOf({ until, closes = Infinity }: SpentToken): number {
   return Math.min(until, closes);
 }
 
@@ -242,13 +202,13 @@ function isOpenAt({ until, closes }: SpentToken, now: number): boolean {
 }
 
 /** The newest tokens as text. A line that others wrote may name anything, such as `__proto__`. */
-function answerOf({ answers }: Pick<TokenLine, 'answers'>, newest: string): string | undefined {
+export function answerOf({ answers }: Pick<TokenLine, 'answers'>, newest: string): string | undefined {
   return Object.hasOwn(answers, newest) ? answers[newest] : undefined;
 }
 
 type Entries = ReadonlyMap<string, SpentToken>;
 
-function entriesOf(spent: readonly SpentToken[]): Entries {
+export function entriesOf(spent: readonly SpentToken[]): Entries {
   return new Map(spent.map((each) => [each.token, each]));
 }
 
@@ -266,7 +226,7 @@ function reachOf(token: string, entries: Entries): ReadonlyMap<string, SpentToke
 }
 
 /** Drops what has expired and what exceeds the limits, and lets each token lead to the newest. */
-function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
+export function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
   const entries = entriesOf(spent);
   const lead = (each: SpentToken): SpentToken => {
     const reach = reachOf(each.token, entries);

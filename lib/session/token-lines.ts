@@ -12,9 +12,9 @@ import type { StoredSession } from './source.ts';
 import { exchangeToken, VariantRefused } from './token-exchange.ts';
 import type { Exchange, LineParts, TokenAnswer } from './token-exchange.ts';
 import { deliver, exchange, forgetToken, present } from './token-line.ts';
-import type { Place, SettledRefresh, TokenLine } from './token-line.ts';
+import type { IsHeld, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
-export type { Place, SettledRefresh } from './token-line.ts';
+export type { IsHeld, Place, SettledRefresh } from './token-line.ts';
 export type { Exchanged, TokenAnswer } from './token-exchange.ts';
 
 /** One line of tokens per session: one exchange per token, delivery, and rest after a failure. */
@@ -28,9 +28,9 @@ export interface TokenLines {
    */
   run(place: Place, exchanging: Exchange): Promise<TokenAnswer>;
   /** Whether the token's answer is available or pending, so that `run` starts nothing. */
-  knows(place: Place): boolean;
+  knows(place: Place, isHeld?: IsHeld): boolean;
   /** The token's answer, where it is available. */
-  settled(place: Place): SettledRefresh | undefined;
+  settled(place: Place, isHeld?: IsHeld): SettledRefresh | undefined;
   /** Whether an exchange failed recently, so that only a request that needs it should start the next one. */
   isResting(place: Place): boolean;
   /**
@@ -50,12 +50,8 @@ export interface TokenLines {
   present(place: Place): void;
   /** The session has ended; no request gets its tokens any more. */
   forget(place: Place): void;
-  /**
-   * A sign-in has ended; no request gets its tokens any more. The session may have a later sign-in.
-   *
-   * @returns once the other processes have been told, or cannot be. Never rejects
-   */
-  forgetToken(place: Place): Promise<void>;
+  /** A sign-in has ended; no request gets its tokens any more. The session may have a later sign-in. */
+  forgetToken(place: Place): void;
 }
 
 /** Long enough for a slow answer, and short enough to resend the same token within a replay window of 30 seconds. */
@@ -89,7 +85,7 @@ export function createTokenLines(settings: {
   }
 
   function run(place: Place, exchanging: Exchange): Promise<TokenAnswer> {
-    const settled = memory.find(place);
+    const settled = memory.find(place, exchanging.isHeld);
     if (settled !== undefined) return Promise.resolve({ settled, isNew: false });
     const joined = flights.get(place.token);
     if (joined !== undefined) return join(joined, place, exchanging);
@@ -100,8 +96,8 @@ export function createTokenLines(settings: {
 
   return {
     run,
-    knows: (place) => memory.find(place) !== undefined || flights.has(place.token),
-    settled: (place) => memory.find(place),
+    knows: (place, isHeld) => memory.find(place, isHeld) !== undefined || flights.has(place.token),
+    settled: (place, isHeld) => memory.find(place, isHeld),
     isResting: memory.isResting,
     isSuperseded(place, issuedAt) {
       const newest = memory.newestOf(place);
@@ -162,27 +158,28 @@ function createEnds({
   outages,
   memory,
 }: LineParts): Pick<TokenLines, 'deliver' | 'forget' | 'forgetToken' | 'present'> {
-  const tell = async (told: Promise<unknown> | undefined): Promise<void> =>
+  function tell(told: Promise<unknown> | undefined): void {
     told?.then(
       () => outages.succeeded(),
       () => outages.failed('refresh'),
     );
+  }
 
-  async function change(name: string, apply: (line: TokenLine) => TokenLine): Promise<void> {
+  function change(name: string, apply: (line: TokenLine) => TokenLine): void {
     const known = memory.get(name);
     const line = apply(known.line);
     if (line === known.line) return;
     memory.replace(name, { ...known, line });
-    await tell(turns?.change(name, known, apply));
+    tell(turns?.change(name, known, apply));
   }
 
   return {
-    deliver: ({ line, token }, newest) => void change(line, (known) => deliver(known, token, newest, now())),
-    present: ({ line, token }) => void change(line, (known) => present(known, token, now())),
+    deliver: ({ line, token }, newest) => change(line, (known) => deliver(known, token, newest, now())),
+    present: ({ line, token }) => change(line, (known) => present(known, token, now())),
     forgetToken: ({ line, token }) => change(line, (known) => forgetToken(known, token, now())),
     forget(place) {
       memory.forget(place);
-      void tell(turns?.forget(place.line));
+      tell(turns?.forget(place.line));
     },
   };
 }
