@@ -84,8 +84,9 @@ await write(
 );
 
 async function write(input: InputOptions, output: OutputOptions): Promise<void> {
-  await using bundle = await rolldown(input);
+  const bundle = await rolldown(input);
   await bundle.write(output);
+  await bundle.close();
 }
 
 /** `http/page.ts`, also for its declaration. */

@@ -7,12 +7,13 @@ import { rolldown } from 'rolldown';
 
 const path = 'lib/backend/passkey-script.ts';
 
-await using bundle = await rolldown({
+const bundle = await rolldown({
   input: 'lib/client/passkey-page.ts',
   platform: 'browser',
   transform: { target: 'es2020' },
 });
 const { output } = await bundle.generate({ format: 'iife', minify: true, strict: true, comments: false });
+await bundle.close();
 const source = `/** The minified script of \`lib/client/passkey-page.ts\`. \`npm run build:passkey-script\` writes this file. */
 export const passkeyScript = ${JSON.stringify(output[0].code.trim())};
 `;
