@@ -7,7 +7,7 @@ const { TEST_EXPRESS: peer, TEST_HOST: host, TEST_SDKS: sdks } = process.env;
 const peerNames = host === 'Express 4' ? '^express4?$' : '^express$';
 
 const config = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/tools/jest-environment.js',
   // A busy machine is no failure; what hangs still ends.
   testTimeout: 30_000,
   // Suites of outages and limits wait for real time: others use the cores meanwhile.

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { startWorkos } from '../support/workos.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import { startAuthkitIssuer } from '../support/authkit-issuer.ts';
 import { examine, lines, workosEnv } from '../support/doctor.ts';
@@ -8,7 +8,7 @@ import { serve } from '../support/servers.ts';
 
 let workos: WorkosStandIn;
 beforeAll(async () => {
-  workos = await startWorkosStandIn({ clientId: 'client_test', apiKey: `sk_test_${randomBytes(12).toString('hex')}` });
+  workos = await startWorkos({ clientId: 'client_test', apiKey: `sk_test_${randomBytes(12).toString('hex')}` });
 });
 afterAll(() => workos.close());
 

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { startWorkos } from '../support/workos.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import { serve } from '../support/servers.ts';
 import { examine, lines, workosEnv } from '../support/doctor.ts';
 
 let workos: WorkosStandIn;
 beforeEach(async () => {
-  workos = await startWorkosStandIn({
+  workos = await startWorkos({
     clientId: 'client_test',
     apiKey: `sk_test_${randomBytes(12).toString('hex')}`,
   });

@@ -1,6 +1,6 @@
 // Answers that no correct provider gives, from a provider or from a server in its place.
 import { randomBytes } from 'node:crypto';
-import { startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { startWorkos } from '../support/workos.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import { examine, lines, workosEnv } from '../support/doctor.ts';
 import { serve } from '../support/servers.ts';
@@ -11,7 +11,7 @@ const json = (status: number, body: unknown): Response => Response.json(body, { 
 describe('in place of WorkOS', () => {
   let workos: WorkosStandIn;
   beforeEach(async () => {
-    workos = await startWorkosStandIn({
+    workos = await startWorkos({
       clientId: 'client_test',
       apiKey: `sk_test_${randomBytes(12).toString('hex')}`,
     });

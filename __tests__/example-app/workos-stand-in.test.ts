@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { WorkOS } from '@workos-inc/node';
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
-import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { demoUsers } from '../../example-app/providers/workos/index.ts';
+import { startWorkos } from '../support/workos.ts';
 import type { Fault, WorkosStandIn } from '../../example-app/providers/workos/index.ts';
 
 const clientId = 'client_01JC4XM0000000000000000000';
@@ -16,7 +17,7 @@ let standIn: WorkosStandIn;
 let workos: WorkOS;
 
 beforeAll(async () => {
-  standIn = await startWorkosStandIn({
+  standIn = await startWorkos({
     clientId,
     apiKey,
     redirectUris: [redirectUri],
@@ -623,7 +624,7 @@ describe('starting', () => {
     const before = process.env['NODE_ENV'];
     process.env['NODE_ENV'] = 'production';
     try {
-      await expect(startWorkosStandIn(options)).rejects.toThrow('does not run in production');
+      await expect(startWorkos(options)).rejects.toThrow('does not run in production');
     } finally {
       process.env['NODE_ENV'] = before;
     }
@@ -631,7 +632,7 @@ describe('starting', () => {
 
   it('listens on loopback only', async () => {
     for (const host of ['0.0.0.0', '::', 'example.com']) {
-      await expect(startWorkosStandIn({ ...options, host })).rejects.toThrow('loopback only');
+      await expect(startWorkos({ ...options, host })).rejects.toThrow('loopback only');
     }
   });
 
@@ -640,7 +641,7 @@ describe('starting', () => {
     await new Promise((resolve) => other.once('listening', resolve));
     const address = other.address();
     const port = typeof address === 'object' ? address?.port : undefined;
-    await expect(startWorkosStandIn({ ...options, port: port! })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await expect(startWorkos({ ...options, port: port! })).rejects.toMatchObject({ code: 'EADDRINUSE' });
     other.close();
   });
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { b2bAuth, currentSession, requireSession } from '../../lib/b2b/index.ts';
-import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { demoUsers } from '../../example-app/providers/workos/index.ts';
+import { startWorkos } from '../support/workos.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import { fronts, hosts } from '../support/hosts.ts';
 import type { Host } from '../support/hosts.ts';
@@ -11,7 +12,7 @@ import { connectionTo } from '../support/workos-connection.ts';
 
 let workos: WorkosStandIn;
 beforeAll(async () => {
-  workos = await startWorkosStandIn({ clientId: 'client_hosts', apiKey: `sk_test_${randomBytes(8).toString('hex')}` });
+  workos = await startWorkos({ clientId: 'client_hosts', apiKey: `sk_test_${randomBytes(8).toString('hex')}` });
 });
 afterAll(() => workos.close());
 

@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { b2bAuth, getSession, requireSession } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import type { AuthEvent } from '../../lib/types.ts';
-import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { demoUsers } from '../../example-app/providers/workos/index.ts';
+import { startWorkos } from './workos.ts';
 import type { StandInUser, WorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import { createClock } from './clock.ts';
 import type { Clock } from './clock.ts';
@@ -41,7 +42,7 @@ export interface SharedProvider {
 export async function startProvider(): Promise<SharedProvider> {
   const clock = createClock();
   const apiKey = `sk_test_${randomBytes(12).toString('hex')}`;
-  const workos = await startWorkosStandIn({ clientId: 'client_test', apiKey, now: clock.now });
+  const workos = await startWorkos({ clientId: 'client_test', apiKey, now: clock.now });
   return { workos, clock, close: () => workos.close() };
 }
 

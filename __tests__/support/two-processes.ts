@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { startWorkos } from './workos.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import { killWorker, startWorker } from './b2b-worker-process.ts';
 import type { Worker } from './b2b-worker-process.ts';
@@ -22,7 +22,7 @@ export async function startTwoProcesses(): Promise<TwoProcesses> {
   const now = (): number => Date.now() + aheadMs;
   const redis = await startRedisServer();
   const apiKey = randomBytes(16).toString('hex');
-  const workos = await startWorkosStandIn({ clientId: 'client_test', apiKey, now });
+  const workos = await startWorkos({ clientId: 'client_test', apiKey, now });
   const cookiePassword = randomBytes(32).toString('base64');
   const adapter = { ...connectionTo(workos), cookiePassword };
   const start = (): Promise<Worker> => startWorker({ redisUrl: redis.url, password: cookiePassword, adapter });

@@ -17,7 +17,7 @@ import type { LoggedRequest } from './request-log.ts';
 import { createWorkosServer } from './server.ts';
 import { createSessions } from './sessions.ts';
 import { createKeyRing } from './tokens.ts';
-import type { Claims, SignTokenOptions } from './tokens.ts';
+import type { Claims, GenerateKeyPair, SignTokenOptions } from './tokens.ts';
 import { visitor } from './visitor.ts';
 
 export { demoUsers } from './people.ts';
@@ -43,6 +43,8 @@ export interface WorkosStandInOptions {
   readonly passwords?: Readonly<Record<string, string>>;
   /** The `iss` of access tokens; default `https://api.workos.com/user_management/<clientId>`, as new environments have it. */
   readonly issuer?: string;
+  /** Default: RSA keys of 2,048 bits. */
+  readonly generateKeyPair?: GenerateKeyPair | undefined;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
@@ -80,7 +82,7 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
   const switches: Switches = defaultSwitches();
   const log = createRequestLog();
   const hanging = new Set<ServerResponse>();
-  const keys = await createKeyRing();
+  const keys = await createKeyRing(options.generateKeyPair);
   const sign = (claims: Claims) => keys.sign(claims);
   const codes = createOneTimeStore<AuthorizationCode>(now);
   const pending = createOneTimeStore<PendingAuthentication>(now);

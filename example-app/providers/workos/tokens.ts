@@ -22,13 +22,15 @@ interface SigningKey {
   readonly publicKey: KeyObject;
 }
 
-async function generateKey(): Promise<SigningKey> {
-  const pair = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 });
-  return { kid: `sso_oidc_key_pair_${newSecret()}`, ...pair };
-}
+export type GenerateKeyPair = () => Promise<Pick<SigningKey, 'privateKey' | 'publicKey'>>;
 
-/** The environment's signing keys: one signs, all are published. */
-export async function createKeyRing() {
+const generateRsaKeyPair: GenerateKeyPair = () => promisify(generateKeyPair)('rsa', { modulusLength: 2048 });
+
+/** The environment's signing keys: one signs, all are published. @param generate a new pair each time */
+export async function createKeyRing(generate: GenerateKeyPair = generateRsaKeyPair) {
+  const generateKey = async (): Promise<SigningKey> => {
+    return { kid: `sso_oidc_key_pair_${newSecret()}`, ...(await generate()) };
+  };
   let current = await generateKey();
   let published = [current];
 
