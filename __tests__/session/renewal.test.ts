@@ -56,6 +56,16 @@ describe('a renewal', () => {
     expect(app.events).toStrictEqual([{ type: 'session_refreshed', userId: 'ada' }]);
   });
 
+  it('in the second of the sign-in is kept for late requests, too', async () => {
+    const app = createMemoryApp();
+    const browser = createMemoryBrowser(app.provider.issue('ada'));
+    const straggler = browser.header();
+    await app.resolver.renewSession({ userId: 'ada' });
+    browser.receive(await visit(app, browser.header()));
+    expect((await visit(app, straggler)).session?.user.id).toBe('ada');
+    expect(app.provider.calls).toHaveLength(1);
+  });
+
   it('that reached the browser is kept for late requests, for 25 seconds', async () => {
     const { app, clock, content, provider, browser, visitNow } = setUp();
     browser.receive(await visitNow());

@@ -51,7 +51,8 @@ function timeOf({ spent }: TokenLine, newest: string): number {
 function mergeSpent(one: SpentToken | undefined, other: SpentToken): SpentToken {
   if (one === undefined) return other;
   const { newest, newestAt } = laterOf(one, other);
-  if (one.issued !== other.issued || isAgain(one, other) || isAgain(other, one)) {
+  const isRepeat = one.issued === one.token && one.at !== other.at;
+  if (one.issued !== other.issued || isRepeat || isAgain(one, other) || isAgain(other, one)) {
     const later = other.at > one.at || (other.at === one.at && other.issued > one.issued) ? other : one;
     return { ...later, newest, newestAt };
   }

@@ -125,16 +125,18 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number, wa
     ): Promise<Turn | SettledRefresh> {
       const holder: string = randomUUID();
       let awaited = holder;
+      let answered = [token];
       for (let pollMs = firstPollMs; ; pollMs = nextPollMs(pollMs)) {
         signal.throwIfAborted();
         const attempt = `${awaited}:${token}`;
-        let taken = await shared.take(line, { token, holder }, [token, attempt]);
+        let taken = await shared.take(line, { token, holder }, [...answered, attempt]);
         if (taken.holder === undefined) {
           const { failure, ...known } = read(taken);
           const settled = settledIn(known);
           if (settled !== undefined) return settled;
           if (failure?.attempt === attempt) throw fromFailure(failure);
-          // Its time is over, or the asking one has it.
+          // Its time is over, or the asking one has it: with its turn it looks again.
+          answered = [];
           taken = await shared.take(line, { token, holder }, []);
         }
         if (taken.holder === holder) return { holder, shared: read(taken), turnMs: turnOf(taken) };

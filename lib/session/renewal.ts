@@ -111,12 +111,13 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
   };
 }
 
-/** Tells the tokens that a request has from an answer to them. */
-export function heldBy<Content>({ source }: SessionContext<Content>, { content }: StoredSession<Content>): IsHeld {
-  const held = source.serialize(content);
+/** Tells an answer from tokens that are not newer than a request's own: a provider may give the same refresh token again. */
+export function heldBy<Content>({ source }: SessionContext<Content>, held: StoredSession<Content>): IsHeld {
   return (text) => {
     const given = source.deserialize(text);
-    return given !== undefined && source.serialize(given) === held;
+    if (given === undefined) return false;
+    const { refreshToken, issuedAt } = source.toStored(given);
+    return refreshToken === held.refreshToken && issuedAt <= held.issuedAt;
   };
 }
 

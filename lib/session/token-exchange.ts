@@ -116,7 +116,7 @@ async function exchangeInTurn(
   // A full line drops tokens between: where one that led to this one leads elsewhere, this one was exchanged.
   const known = memory.learn(place.line, turn.shared);
   const led = former.find(({ token }) => (newestFor(known, token, now()) ?? place.token) !== place.token);
-  const newer = led && settledOf(known, led.token, now());
+  const newer = settledOf(known, place.token, now(), isHeld) ?? (led && settledOf(known, led.token, now()));
   if (newer !== undefined) {
     turns.settle(place, turn, (line) => line, signal).catch(() => undefined);
     return { settled: newer, isNew: false };
@@ -151,9 +151,9 @@ function conclude(
   answer: Exchanged,
   state: KnownLine,
 ): TokenAnswer {
-  const { former = [] } = exchanging;
+  const { former = [], isHeld } = exchanging;
   const { now, turns, memory } = parts;
-  const settled = settledOf(memory.learn(place.line, state), place.token, now()) ?? answer;
+  const settled = settledOf(memory.learn(place.line, state), place.token, now(), isHeld) ?? answer;
   if (settled.kind === 'ended') memory.refuse(place, settled.reason);
   // The tokens that led to this one may stand in other lines: without a session id, or under an earlier one.
   for (const name of new Set(former.map(({ line }) => line))) {

@@ -62,7 +62,7 @@ export interface KnownLine {
 export type SettledRefresh =
   { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
 
-/** Whether tokens as text are those that one has, as where the provider does not rotate them: who needs newer ones asks again. */
+/** Whether tokens as text are no newer than those that one has, as where the provider gives a token again. */
 export type IsHeld = (text: string) => boolean;
 
 /** What a token was exchanged for. */
@@ -91,7 +91,7 @@ const maxCharacters = 64 * 1024;
 
 export const emptyLine: TokenLine = { spent: [], refused: [], answers: {} };
 
-/** @param isHeld whether the asking one has these tokens already: they are no answer to it */
+/** @param isHeld whether the asking one has these tokens: they are no answer to it */
 export function settledOf(line: TokenLine, token: string, now: number, isHeld?: IsHeld): SettledRefresh | undefined {
   const newest = newestFor(line, token, now);
   const text = newest === undefined ? undefined : answerOf(line, newest);
@@ -123,7 +123,7 @@ export function exchange(
   const entryOf = (spent: string): SpentToken => {
     return { token: spent, issued: newest, newest, at, newestAt: at, until, ...(isForeign && { isForeign }) };
   };
-  // A token that the provider gives again, as where it does not rotate, is not spent: only requests under way need the answer.
+  // A token that the provider gives again is not spent (WorkOS documents that tokens may be rotated): only requests under way need the answer.
   const isAgain = reachOf(newest, entriesOf(line.spent)).has(token);
   const others = line.spent
     .filter((each) => each.token !== token && !(isAgain && each.token === newest))

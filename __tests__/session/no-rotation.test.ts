@@ -1,0 +1,167 @@
+import type { Session } from '../../lib/types.ts';
+import { createClock } from '../support/clock.ts';
+import {
+  createMemoryApp,
+  createMemoryBrowser,
+  createMemoryProvider,
+  createMemorySource,
+  fromCookie,
+  tokenLifetimeMs,
+  visit,
+} from '../support/memory-sessions.ts';
+import type { MemoryContent } from '../support/memory-sessions.ts';
+import { createShared } from '../support/shared-memory.ts';
+
+interface Content extends MemoryContent {
+  readonly role: number;
+  readonly padding: string;
+}
+
+const has = (role: number) => (session: Session | null) => session?.claims.role === role;
+const nextTurn = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
+
+/** Processes before a provider that gives the same refresh token again; the user's role is in the claims. */
+async function setUp(count: number) {
+  const clock = createClock(1_700_000_000_000);
+  const answer: { role: number; padding: string; held?: Promise<unknown> } = { role: 0, padding: '' };
+  const provider = createMemoryProvider(clock);
+  provider.refresh = async (content) => {
+    provider.calls.push(content.refreshToken);
+    const [{ role, padding, held }, issuedAt] = [answer, clock.now()];
+    await held;
+    const next: Content = { ...content, role, padding, issuedAt, expiresAt: issuedAt + tokenLifetimeMs };
+    return { kind: 'renewed', content: next };
+  };
+  const shared = createShared(clock.now);
+  const source = createMemorySource(provider, clock);
+  const verify: typeof source.verify = async (content, ...asked) => {
+    const verdict = await source.verify(content, ...asked);
+    if (verdict.kind !== 'live') return verdict;
+    Object.assign(verdict.session.claims, { role: (content as Content).role });
+    return verdict;
+  };
+  const apps = Array.from({ length: count }, () =>
+    createMemoryApp({ clock, provider, source: { verify }, ...(count > 1 && { shared }) }),
+  );
+  const browser = createMemoryBrowser(provider.issue('ada'));
+  clock.advance(tokenLifetimeMs);
+  const visitTo = async (process: number): Promise<Session | null> => {
+    const resolution = await visit(apps[process]!, browser.header());
+    browser.receive(resolution);
+    return resolution.session;
+  };
+  const held = (): MemoryContent => fromCookie(browser.cookie!)!;
+  /** As after a changed profile. */
+  const renewChanged = async (process: number, role: number) => {
+    answer.role = role;
+    const renewal = await apps[process]!.resolver.renewChanged(held(), has(role), {});
+    if (renewal.kind !== 'renewed') throw new Error(renewal.kind);
+    browser.receive({ cookies: await source.write(renewal.stored.content, new Map()) });
+    return renewal.session;
+  };
+  await visitTo(0);
+  clock.advance(2_000);
+  const { resolver } = apps[0]!;
+  return { answer, apps, browser, clock, provider, renewChanged, resolver, shared, visitTo };
+}
+
+describe('where the provider does not rotate refresh tokens', () => {
+  it('processes in turn fetch each change, whatever each of them knew before', async () => {
+    const { clock, renewChanged } = await setUp(2);
+    for (let role = 1; role <= 6; role += 1) {
+      expect(has(role)(await renewChanged(role % 2, role))).toBe(true);
+      clock.advance(3_000);
+    }
+  });
+
+  it('a switch of the organization leads to no tokens of an earlier one', async () => {
+    const { answer, apps, browser, clock, provider } = await setUp(2);
+    for (const [process, role] of [
+      [0, 1],
+      [1, 2],
+      [0, 1],
+      [1, 3],
+      [0, 2],
+    ] as const) {
+      answer.role = role;
+      const refresh = (content: MemoryContent) => provider.refresh(content);
+      const variant = { name: `organization ${role}`, isReached: has(role), refresh };
+      const resolution = await apps[process]!.resolver.switchSession(browser.header(), variant, {});
+      browser.receive(resolution);
+      expect(has(role)(resolution.session)).toBe(true);
+      clock.advance(3_000);
+    }
+    expect(provider.calls).toHaveLength(6);
+  });
+
+  it.each([[1], [2]])('an answer that no line can hold reaches those who asked, in %d processes', async (count) => {
+    const { answer, provider, resolver, visitTo } = await setUp(count);
+    answer.padding = 'x'.repeat(70_000);
+    await resolver.renewSession({ userId: 'ada' });
+    answer.role = 1;
+    expect(has(1)(await visitTo(0))).toBe(true);
+    expect(provider.calls).toHaveLength(2);
+  });
+
+  it.each([[1], [2]])('a change that no line can hold reaches those who asked, in %d processes', async (count) => {
+    const { answer, provider, renewChanged } = await setUp(count);
+    answer.padding = 'x'.repeat(70_000);
+    expect(has(1)(await renewChanged(0, 1))).toBe(true);
+    expect(provider.calls).toHaveLength(2);
+  });
+
+  it.each([[1], [2]])('requests under way have 25 seconds from the last refresh, in %d processes', async (count) => {
+    const { apps, browser, clock, provider, resolver, visitTo } = await setUp(count);
+    const former = browser.header();
+    clock.advance(18_000);
+    await resolver.renewSession({ userId: 'ada' });
+    await visitTo(0);
+    clock.advance(24_000);
+    expect((await visit(apps[0]!, former)).session?.user.id).toBe('ada');
+    expect(provider.calls).toHaveLength(2);
+  });
+
+  describe('a process that waits for another one', () => {
+    /** Both need newer tokens; the first has sent its call. */
+    async function waiting() {
+      const world = await setUp(2);
+      const { answer, apps, browser, provider, resolver, visitTo } = world;
+      await resolver.renewSession({ userId: 'ada' });
+      const gate = Promise.withResolvers<unknown>();
+      answer.held = gate.promise;
+      const header = browser.header();
+      const first = visitTo(0);
+      while (provider.calls.length < 2) await nextTurn();
+      const second = () => visit(apps[1]!, header);
+      return { ...world, first, second, open: () => gate.resolve(undefined) };
+    }
+
+    it('gets its answer, also where that arrives just before its turn', async () => {
+      const { first, open, provider, second, shared } = await waiting();
+      const take = shared.take.bind(shared);
+      shared.take = async (line, turn, unless) => {
+        if (unless.length === 0) {
+          open();
+          await first;
+        }
+        return take(line, turn, unless);
+      };
+      expect((await second()).session?.user.id).toBe('ada');
+      expect(provider.calls).toHaveLength(2);
+    });
+
+    it('sends two commands for its first look, and then one each time', async () => {
+      const { first, open, provider, second, shared } = await waiting();
+      const take = shared.take.bind(shared);
+      const asked: number[] = [];
+      shared.take = (line, turn, unless) => {
+        asked.push(unless.length);
+        if (asked.length === 5) open();
+        return take(line, turn, unless);
+      };
+      expect((await second()).session?.user.id).toBe('ada');
+      await first;
+      expect([asked.slice(0, 4), provider.calls.length]).toEqual([[2, 0, 1, 1], 2]);
+    });
+  });
+});
