@@ -400,32 +400,22 @@ describe('where the provider does not rotate refresh tokens', () => {
     }
   });
 
-  it('renewSession is followed by one refresh, also where the others hear late that the last one is out of date', async () => {
-    const shared = createShared(createClock().now);
-    const { app, provider, visitNow } = await renewedApp({ shared });
-    await app.resolver.renewSession({ userId: 'ada' });
-    const settle = shared.settle.bind(shared);
-    shared.settle = async (...asked) => {
-      for (let turn = 0; turn < 20; turn += 1) await settled();
-      return settle(...asked);
-    };
-    expect((await visitNow()).session?.user.id).toBe('ada');
-    expect(provider.calls).toHaveLength(2);
-  });
-
-  it('many requests after renewSession share one refresh, also where the coordinator answers late', async () => {
-    const shared = createShared(createClock().now);
-    const { app, provider, visitNow } = await renewedApp({ shared });
-    await app.resolver.renewSession({ userId: 'ada' });
-    const settle = shared.settle.bind(shared);
-    shared.settle = async (...asked) => {
-      for (let turn = 0; turn < 20; turn += 1) await settled();
-      return settle(...asked);
-    };
-    const answers = await Promise.all(Array.from({ length: 8 }, () => visitNow()));
-    expect(answers.map(({ session }) => session?.user.id)).toEqual(Array(8).fill('ada'));
-    expect(provider.calls).toHaveLength(2);
-  });
+  it.each([[1], [8]])(
+    'renewSession is followed by one refresh for %d requests, also where the coordinator answers late',
+    async (count) => {
+      const shared = createShared(createClock().now);
+      const { app, provider, visitNow } = await renewedApp({ shared });
+      await app.resolver.renewSession({ userId: 'ada' });
+      const settle = shared.settle.bind(shared);
+      shared.settle = async (...asked) => {
+        for (let turn = 0; turn < 20; turn += 1) await settled();
+        return settle(...asked);
+      };
+      const answers = await Promise.all(Array.from({ length: count }, () => visitNow()));
+      expect(answers.map(({ session }) => session?.user.id)).toEqual(Array(count).fill('ada'));
+      expect(provider.calls).toHaveLength(2);
+    },
+  );
 
   it.each([[{}], [{ shared: createShared(createClock().now) }]])(
     'claims that have just changed are fetched once for all who ask, however soon after a refresh',

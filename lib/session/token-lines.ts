@@ -30,7 +30,7 @@ export interface TokenLines {
   /** Whether the token's answer is available or pending, so that `run` starts nothing. */
   knows(place: Place, isHeld?: IsHeld): boolean;
   /** The token's answer, where it is available. */
-  settled(place: Place, isHeld?: IsHeld): SettledRefresh | undefined;
+  settled(place: Place): SettledRefresh | undefined;
   /** Whether an exchange failed recently, so that only a request that needs it should start the next one. */
   isResting(place: Place): boolean;
   /**
@@ -97,7 +97,7 @@ export function createTokenLines(settings: {
   return {
     run,
     knows: (place, isHeld) => memory.find(place, isHeld) !== undefined || flights.has(place.token),
-    settled: (place, isHeld) => memory.find(place, isHeld),
+    settled: (place) => memory.find(place),
     isResting: memory.isResting,
     isSuperseded(place, issuedAt) {
       const newest = memory.newestOf(place);
