@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { availableParallelism } from 'node:os';
+import type { Case } from './cases.ts';
 import type { Fixtures } from './fixtures.ts';
 import type { LoadJob, LoadResult } from './load.ts';
 import type { Ready, Usage } from './server.ts';
@@ -26,7 +27,7 @@ export interface Sample {
 /** The running server of one variant. */
 interface MeasuredServer {
   /** Whether it has received enough requests to be measured. */
-  isWarm(): boolean;
+  isWarm(requests: number): boolean;
   sample(): Promise<Sample>;
   stop(): void;
 }
@@ -109,7 +110,7 @@ async function startMeasured(load: ChildProcess, variant: string, fixtures: Fixt
     const startedAt = performance.now();
     let served = 0;
     return {
-      isWarm: () => served >= warmUp.requests && performance.now() - startedAt >= warmUp.ms,
+      isWarm: (requests) => served >= requests && performance.now() - startedAt >= warmUp.ms,
       sample: async () => {
         try {
           const sample = await run({ ...ready, durationMs: sampleMs });
@@ -129,16 +130,17 @@ async function startMeasured(load: ChildProcess, variant: string, fixtures: Fixt
 /** Two new servers, measured alternately, so that noise of the machine affects both. */
 export async function measurePair(
   load: ChildProcess,
-  pair: { readonly variant: string; readonly over: string },
+  pair: Case,
   fixtures: Fixtures,
   rounds: number,
 ): Promise<Round[]> {
+  const { warmUpRequests: requests = warmUp.requests } = pair;
   const variant = await startMeasured(load, pair.variant, fixtures);
   try {
     const over = await startMeasured(load, pair.over, fixtures);
     try {
       // Alternating from the start: a server that waited for the other to warm up would be cold again.
-      while (!variant.isWarm() || !over.isWarm()) await inReverse(variant, over);
+      while (!variant.isWarm(requests) || !over.isWarm(requests)) await inReverse(variant, over);
       const measured: Round[] = [];
       while (measured.length < rounds) {
         measured.push({ variant: await variant.sample(), over: await over.sample() });
