@@ -64,7 +64,7 @@ export async function loadManySessions(count: number): Promise<void> {
     const sessionId = `session_${String(index).padStart(24, '0')}`;
     const startedAt = performance.now();
     const facts = { sessionId, userId: userOf(index), beganAt: 0, issuedAt: Date.now() + 60_000 };
-    const { standing } = await revocations.checkAfterRefresh(facts, undefined);
+    const { standing } = await revocations.checkAfterRefresh(revocations.keysOf(facts, undefined));
     latenciesMs.push(performance.now() - startedAt);
     if (standing !== 'live') throw new Error(`A loaded session is ${standing}`);
   }

@@ -44,7 +44,7 @@ export function createResolveBearer<Content>(context: SessionContext<Content>, p
     // The clock tolerance applies only to tokens that a renewal can replace.
     if (session.expiresAt <= now()) return undefined;
     // Only for a verified token: a made-up one must not cause a call to the coordinator.
-    const { standing, checkedAt, isConfirmed } = await revocations.check(facts, undefined);
+    const { standing, checkedAt, isConfirmed } = await revocations.check(keys);
     if (standing !== 'live' && !(takesStale && standing === 'stale')) return undefined;
     deepFreeze(session);
     if (!isConfirmed) unconfirmed.add(session);

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash as oneShotHash } from 'node:crypto';
 
 /**
  * What is known of one session, of all sessions of a user, or of those of a user at one OAuth client: times in milliseconds since the epoch, by name. Every time
@@ -208,5 +208,5 @@ function latestFirst([oneName, one]: [string, number], [otherName, other]: [stri
 
 /** Hashes the id of a session, user or token, so that each has the same size. */
 export function hash(id: string): string {
-  return createHash('sha256').update(id).digest('base64url');
+  return oneShotHash('sha256', id, 'base64url');
 }

@@ -99,6 +99,7 @@ export function createRecords(
   }
 
   async function find(subjects: readonly string[], group?: string): Promise<FoundRecord> {
+    if (shared === undefined) return { record: known(subjects), isWhole: true, isConfirmed: true };
     const answers = await Promise.all(subjects.map((subject) => ask(subject, group)));
     subjects.forEach((subject, index) => note(subject, answers[index] ?? emptyRecord, tokenMs));
     return { record: known(subjects), isWhole: answers[0] !== undefined, isConfirmed: !answers.includes(undefined) };

@@ -130,9 +130,9 @@ function createRound<Content>(
 
   /** A refresh may return a token of another session; revocations of both count. */
   async function checkBoth(first: StoredSession<Content>, next: StoredSession<Content>): Promise<RevocationCheck> {
-    const check = await revocations.checkAfterRefresh(next, placeOf(source.adapter, next).token);
+    const check = await revocations.checkAfterRefresh(revocations.keysOf(next, placeOf(source.adapter, next).token));
     if (isRevocation(check.standing) || first.sessionId === next.sessionId) return check;
-    const before = await revocations.checkAfterRefresh(first, undefined);
+    const before = await revocations.checkAfterRefresh(revocations.keysOf(first, undefined));
     return isRevocation(before.standing) ? before : { ...check, isConfirmed: check.isConfirmed && before.isConfirmed };
   }
 
@@ -295,7 +295,7 @@ export function renewWithin<Content>(
   const renewal = async (): Promise<Renewal<Content>> => {
     // A token that is known to be invalid causes no call to the provider or the coordinator.
     if (!isVerified && !isHeadSent() && lines.settled(place)?.kind !== 'ended') {
-      const { standing } = await revocations.check(candidate, undefined);
+      const { standing } = await revocations.check(revocations.keysOf(candidate, undefined));
       if (isRevocation(standing)) return { kind: 'ended', reason: standing };
     }
     return renew(stored, { ...request, place });

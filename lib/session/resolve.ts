@@ -14,6 +14,8 @@ import { outOfTime, signedOut } from './source.ts';
 import type { Resolution } from './source.ts';
 import type { RevocationCheck } from './revocations.ts';
 import { unseen } from './session-cache.ts';
+import type { VerifiedSession } from './session-cache.ts';
+import type { SessionKeys } from './records.ts';
 import type { SessionContext } from './session-context.ts';
 import { verifyStored } from './source.ts';
 import type { Candidate, ClientFacts, ReadOutcome, Verdict } from './source.ts';
@@ -149,13 +151,13 @@ async function look<Content>(
 ): Promise<Finding<Content>> {
   const { source, lines, revocations, unconfirmed, now } = context;
   const place = placeOf(source.adapter, candidate);
-  const { token } = place;
+  const keys = revocations.keysOf(candidate, place.token);
   // The other processes are asked once: about a sealed cookie before its token is verified, about any other one afterward.
-  const before = await checkUnverified(context, candidate, token);
+  const before = await checkUnverified(context, keys);
   if (isRevocation(before.standing)) return { kind: 'over', reason: before.standing };
   const verdict = await verifyStored(source, candidate, request.allowance);
   const isProven = verdict.kind === 'live' || verdict.kind === 'expired';
-  const check = isProven && !source.isSealed ? await revocations.check(candidate, token) : before;
+  const check = isProven && !source.isSealed ? await revocations.check(keys) : before;
   const { standing, checkedAt, isConfirmed } = check;
   if (isRevocation(standing)) return { kind: 'over', reason: standing };
   if (verdict.kind === 'invalid') return { kind: 'over', reason: verdict.reason };
@@ -167,18 +169,17 @@ async function look<Content>(
   lines.present(place);
   if (!isConfirmed) unconfirmed.add(session);
   if (standing === 'spent' || isRenewalUrgent(session.claims, now())) return { ...renewable, alive: session };
-  cacheSession(context, request.cookieHeader, candidate, { ...verdict, checkedAt });
+  cacheSession(context, request.cookieHeader, candidate.cookie, { ...verdict, keys, checkedAt });
   return { kind: 'resolved', resolution: await renewAhead(context, renew, { candidate, session }, request) };
 }
 
 /** Anyone can forge an unsealed cookie, so only what this process knows counts until it is verified. */
 function checkUnverified<Content>(
   { source, revocations }: SessionContext<Content>,
-  candidate: Candidate<Content>,
-  token: string,
+  keys: SessionKeys,
 ): Promise<RevocationCheck> | RevocationCheck {
-  if (source.isSealed) return revocations.check(candidate, token);
-  const standing = revocations.knownFinally(revocations.keysOf(candidate, token)) ?? 'live';
+  if (source.isSealed) return revocations.check(keys);
+  const standing = revocations.knownFinally(keys) ?? 'live';
   return { standing, checkedAt: 0, isConfirmed: false };
 }
 
@@ -240,21 +241,20 @@ async function renewOne<Content>(
 }
 
 function cacheSession<Content>(
-  { source, cache, revocations, refreshWindowMs }: SessionContext<Content>,
+  { source, cache, refreshWindowMs }: SessionContext<Content>,
   cookieHeader: string,
-  candidate: Candidate<Content>,
+  cookie: string,
   {
     session,
+    keys,
     checkedAt,
     validUntil = session.expiresAt,
-  }: Extract<Verdict, { kind: 'live' }> & Pick<RevocationCheck, 'checkedAt'>,
+  }: Extract<Verdict, { kind: 'live' }> & Pick<VerifiedSession, 'keys' | 'checkedAt'>,
 ): void {
-  const { cookie } = candidate;
   // Only the cookie that `findCookie` returns; a duplicate would only occupy an entry.
   if (source.findCookie(cookieHeader) !== cookie) return;
   const dueAt = renewalDueAt(session.claims, Math.max(refreshWindowMs, urgentWindowMs));
   const until = Math.min(validUntil, session.expiresAt, dueAt);
-  const keys = revocations.keysOf(candidate, placeOf(source.adapter, candidate).token);
   cache.add(cookie, { session, keys, validUntil: until, checkedAt, changes: unseen });
 }
 

@@ -119,9 +119,9 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
       return asRevocation(standingOf({ ...record, ended: never, closed: never }, keys));
     },
     /** Asks the coordinator, too. @throws {AuthError} `provider_unavailable` where only the coordinator can tell */
-    check: (facts: SessionFacts, token: string | undefined) => look(keysOf(facts, token), 'requests'),
+    check: (keys: SessionKeys) => look(keys, 'requests'),
     /** The same for a refresh's answer: a check that began before it arrived may have missed a sign-out. */
-    checkAfterRefresh: (facts: SessionFacts, token: string | undefined) => look(keysOf(facts, token), token),
+    checkAfterRefresh: (keys: SessionKeys) => look(keys, keys.token),
   };
 }
 

@@ -91,7 +91,8 @@ function createPoll(revocations: Revocations, watching: ReturnType<typeof create
   async function check(watched: Watched): Promise<void> {
     const { facts, token } = watched;
     // Outdated claims end no watch. Where the check fails, the next poll repeats it.
-    const checked = await revocations.check({ ...facts, issuedAt: Infinity }, token).catch(() => undefined);
+    const keys = revocations.keysOf({ ...facts, issuedAt: Infinity }, token);
+    const checked = await revocations.check(keys).catch(() => undefined);
     if (checked === undefined) return;
     const { standing } = checked;
     const revocation = isRevocation(standing)

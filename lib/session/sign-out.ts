@@ -62,7 +62,7 @@ export interface SignOut<Content> {
 export function createSignOut<Content>(context: SessionContext<Content>): SignOut<Content> {
   const { source, allowanceOf, revocations } = context;
   const hasEnded = ({ claims }: Session): Promise<boolean> =>
-    revocations.checkAfterRefresh(source.factsOf(claims), undefined).then(
+    revocations.checkAfterRefresh(revocations.keysOf(source.factsOf(claims), undefined)).then(
       ({ standing }) => isRevocation(standing),
       () => true,
     );

@@ -32,7 +32,7 @@ export function createFindSuperseded<Content>(context: SessionContext<Content>):
     const known = knownReason(context, given, place);
     if (known !== undefined) return known;
     // Whether their claims are outdated does not matter here.
-    const { standing } = await revocations.check({ ...given, issuedAt: Infinity }, place.token);
+    const { standing } = await revocations.check(revocations.keysOf({ ...given, issuedAt: Infinity }, place.token));
     const isSuperseded = standing === 'spent' || (await holdsNewer(context, given, cookieHeader, allowanceOf(peer)));
     return isSuperseded ? 'superseded' : undefined;
   };

@@ -61,7 +61,8 @@ export function createSwitchSession<Content>(
   async function currentOf(candidates: readonly Candidate<Content>[]): Promise<Current<Content> | undefined> {
     let renewable: Candidate<Content> | undefined;
     for (const candidate of candidates) {
-      const { standing } = await revocations.check(candidate, placeOf(source.adapter, candidate).token);
+      const { token } = placeOf(source.adapter, candidate);
+      const { standing } = await revocations.check(revocations.keysOf(candidate, token));
       if (isRevocation(standing)) continue;
       const verdict = await verifyStored(source, candidate, 'provider');
       if (verdict.kind === 'live' && standing !== 'stale') return { candidate, verdict, isSpent: standing === 'spent' };
@@ -131,7 +132,8 @@ function createRenewStored<Content>(
     if (verdict.kind === 'invalid') return undefined;
     const isVerified = verdict.kind !== 'unverifiable';
     // Only for a verified token: a made-up one must not cause a call to the coordinator.
-    if (isVerified && isRevocation((await revocations.check(stored, undefined)).standing)) return undefined;
+    const keys = revocations.keysOf(stored, undefined);
+    if (isVerified && isRevocation((await revocations.check(keys)).standing)) return undefined;
     const request = { isHeadSent, client, allowance, isVerified };
     const renewal = await renewWithin(context, renew, stored, request);
     return renewal.kind === 'renewed' ? renewal : undefined;
