@@ -1,5 +1,5 @@
-// Runs the property tests with a hundred times as many generated inputs as `npm test`, and all suites on all hosts, and on all
-// versions of the peer ranges.
+// Runs the property tests with a hundred times as many generated inputs as `npm test`, all suites on all hosts and on all versions of
+// the peer ranges, and axe on every page in every look (Chromium).
 import { spawnSync } from 'node:child_process';
 
 /** @param {string[]} args @param {NodeJS.ProcessEnv} env */
@@ -35,4 +35,8 @@ const properties = jest(
 );
 const variants = jest(['--config', 'tools/jest.variants.config.ts'], {});
 const peers = spawnSync(process.execPath, ['tools/peers.js'], { stdio: 'inherit' }).status ?? 1;
-process.exitCode = properties || variants || peers;
+const looks = jest(
+  ['--testPathIgnorePatterns=/node_modules/', '--testMatch=**/__tests__/browser/pages-axe.test.ts'],
+  {},
+);
+process.exitCode = properties || variants || peers || looks;

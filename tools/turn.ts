@@ -20,15 +20,24 @@ export function variantsOf(file: string): readonly (HostVariant | PeerVersions)[
 }
 
 /**
- * Whether a suite runs on one of its variants in this turn. It has one of them in each turn, another one with the next, so that after
- * as many commits as there are it has met all. Without TEST_VARIANT_TURN it runs on all.
+ * One of the variants in each turn, another one with the next, so that after as many commits as there are all were met. Without
+ * TEST_VARIANT_TURN all of them.
+ *
+ * @param name of what has the variants
+ */
+export function inTurn<Variant>(name: string, variants: readonly Variant[]): readonly Variant[] {
+  const turn = process.env['TEST_VARIANT_TURN'] ?? '';
+  if (turn === '') return variants;
+  const start = createHash('sha256').update(name).digest().readUInt32BE();
+  const index = (start + Number(turn)) % variants.length;
+  return variants.slice(index, index + 1);
+}
+
+/**
+ * Whether a suite runs on one of its variants in this turn.
  *
  * @param file the suite's path from the root, with forward slashes
  */
 export function hasTurn(file: string, variant: HostVariant | PeerVersions): boolean {
-  const turn = process.env['TEST_VARIANT_TURN'] ?? '';
-  if (turn === '') return true;
-  const start = createHash('sha256').update(file).digest().readUInt32BE();
-  const variants = variantsOf(file);
-  return variants[(start + Number(turn)) % variants.length] === variant;
+  return inTurn(file, variantsOf(file)).includes(variant);
 }

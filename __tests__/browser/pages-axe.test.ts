@@ -9,10 +9,11 @@ import { ar } from '../../lib/texts/ar.ts';
 import { de } from '../../lib/texts/de.ts';
 import { sendReply } from '../../lib/http/reply.ts';
 import type { Reply } from '../../lib/http/reply.ts';
-import { axeReports, looks } from '../support/axe.ts';
+import { axeReports, pairsOfLooks } from '../support/axe.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
 import { everyPageState } from '../support/built-in-pages.ts';
+import { inTurn } from '../../tools/turn.ts';
 
 // Chromium is slow on a busy machine.
 jest.setTimeout(120_000);
@@ -157,8 +158,9 @@ describe.each(names)('the page "%s"', (name) => {
   });
 
   it('has no axe violations at 320 and 1280 px, light and dark', async () => {
-    const reports = await axeReports(page);
-    expect(reports.map(({ violations }) => violations)).toEqual([[], [], [], []]);
+    const looks = inTurn(name, pairsOfLooks).flat();
+    const reports = await axeReports(page, looks);
+    expect(reports.map(({ violations }) => violations)).toEqual(looks.map(() => []));
     // The stylesheet has loaded: on an unstyled page contrast proves nothing.
     for (const { passes } of reports) expect(passes).toContain('color-contrast');
     expect(await computedStyle(page.locator('body'), 'display')).toBe('flex');
@@ -186,7 +188,8 @@ it.each(Object.keys(translated))('fits without horizontal scrolling in another l
   expect(await overflows(page)).toEqual([0, 0]);
   // German differs from English in length alone.
   if (!name.startsWith('ar/')) return;
-  const violations = (await axeReports(page, looks.slice(0, 1))).flatMap((report) => report.violations);
+  const light = inTurn(name, pairsOfLooks).map(([look]) => look!);
+  const violations = (await axeReports(page, light)).flatMap((report) => report.violations);
   expect(violations).toEqual([]);
 });
 
