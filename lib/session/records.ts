@@ -64,7 +64,7 @@ export function createRecords(
   changes: ChangeCount,
 ) {
   const askShared = createAskShared(outages);
-  const ask = createAsk(shared, askShared);
+  const ask = shared && createAsk(shared, askShared);
   const create = (ttlMs: number) => createBoundedMap<SessionRecord>({ max: maxRecords, ttlMs, now, changes });
   // Apart, so that the sign-outs of a day evict nothing that protects a session for 400 days.
   const [lasting, passing] = [create(cookieMs), create(tokenMs)];
@@ -99,7 +99,7 @@ export function createRecords(
   }
 
   async function find(subjects: readonly string[], group?: string): Promise<FoundRecord> {
-    if (shared === undefined) return { record: known(subjects), isWhole: true, isConfirmed: true };
+    if (ask === undefined) return { record: known(subjects), isWhole: true, isConfirmed: true };
     const answers = await Promise.all(subjects.map((subject) => ask(subject, group)));
     subjects.forEach((subject, index) => note(subject, answers[index] ?? emptyRecord, tokenMs));
     return { record: known(subjects), isWhole: answers[0] !== undefined, isConfirmed: !answers.includes(undefined) };
@@ -136,7 +136,7 @@ export function createRecords(
       const own = nextTime(next);
       note(subject, { [name]: own }, ttlMs);
       onNoted();
-      const answer = await ask(subject, undefined);
+      const answer = await ask?.(subject, undefined);
       const called = call(subject, { [name]: Math.max(own, (answer?.[name] ?? never) + 1) }, ttlMs);
       onNoted();
       await called;
@@ -151,12 +151,10 @@ export function createRecords(
 }
 
 /** Asks for each record separately: in a cluster only one of the two masters may be away. */
-function createAsk(shared: SharedCoordinator | undefined, askShared: AskShared) {
+function createAsk(shared: SharedCoordinator, askShared: AskShared) {
   const underWay = new Map<string, Promise<Answer>>();
 
-  async function ask(subject: string): Promise<Answer> {
-    return shared === undefined ? emptyRecord : askShared(shared.read(subject).then(readAnswer), undefined);
-  }
+  const ask = async (subject: string): Promise<Answer> => askShared(shared.read(subject).then(readAnswer), undefined);
 
   return (subject: string, group: string | undefined): Promise<Answer> => {
     if (group === undefined) return ask(subject);

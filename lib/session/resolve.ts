@@ -10,15 +10,13 @@ import type { Allowance } from './allowance.ts';
 import { isRevocation } from './record.ts';
 import { renewWithin, resolutionOf } from './renewal.ts';
 import type { Renew } from './renewal.ts';
-import { outOfTime, signedOut } from './source.ts';
-import type { Resolution } from './source.ts';
 import type { RevocationCheck } from './revocations.ts';
 import { unseen } from './session-cache.ts';
 import type { VerifiedSession } from './session-cache.ts';
 import type { SessionKeys } from './records.ts';
 import type { SessionContext } from './session-context.ts';
-import { verifyStored } from './source.ts';
-import type { Candidate, ClientFacts, ReadOutcome, Verdict } from './source.ts';
+import { outOfTime, signedOut, verifyStored } from './source.ts';
+import type { Candidate, ClientFacts, ReadOutcome, Resolution, Verdict } from './source.ts';
 import { placeOf } from './token-lines.ts';
 
 /** How many tokens with a bad signature one request may have checked: each costs as much as a genuine one. */
