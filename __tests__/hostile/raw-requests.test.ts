@@ -147,7 +147,7 @@ const realTimers = [
   'clearInterval',
 ] as const;
 
-/** @returns what sends bytes to the application, and throws where the answer is none that we give */
+/** Starts an application for the tests of a block. `survives` sends it bytes, and throws where its answer is a forbidden one. */
 function useApp(start: Start, setup: Before): { app: () => Target; survives: (bytes: string) => Promise<void> } {
   let target: Target;
   beforeAll(async () => {

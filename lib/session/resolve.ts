@@ -8,12 +8,12 @@ import { isRenewalUrgent, renewalDueAt, urgentWindowMs } from '../tokens/access-
 import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import { isRevocation } from './record.ts';
+import type { SessionKeys } from './records.ts';
 import { renewWithin, resolutionOf } from './renewal.ts';
 import type { Renew } from './renewal.ts';
 import type { RevocationCheck } from './revocations.ts';
 import { unseen } from './session-cache.ts';
 import type { VerifiedSession } from './session-cache.ts';
-import type { SessionKeys } from './records.ts';
 import type { SessionContext } from './session-context.ts';
 import { outOfTime, signedOut, verifyStored } from './source.ts';
 import type { Candidate, ClientFacts, ReadOutcome, Resolution, Verdict } from './source.ts';

@@ -131,8 +131,8 @@ function createRenewStored<Content>(
     const verdict = await verifyStored(source, stored, allowance);
     if (verdict.kind === 'invalid') return undefined;
     const isVerified = verdict.kind !== 'unverifiable';
-    // Only for a verified token: a made-up one must not cause a call to the coordinator.
     const keys = revocations.keysOf(stored, undefined);
+    // Only for a verified token: a made-up one must not cause a call to the coordinator.
     if (isVerified && isRevocation((await revocations.check(keys)).standing)) return undefined;
     const request = { isHeadSent, client, allowance, isVerified };
     const renewal = await renewWithin(context, renew, stored, request);
