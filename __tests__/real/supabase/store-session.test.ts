@@ -54,7 +54,9 @@ describeGoTrue('tokens that the application has, of a project with a shared secr
     const former = sessionOf(visitor).refresh_token;
     await store(visitor, await tokensOf(real.project, other));
     expect(await whoIs(visitor)).toBe(other.id);
-    expect((await real.project.refresh(former)).body.code).toBe('refresh_token_not_found');
+    // GoTrue finds the token and no session while its sign-out is not done: {"code":"session_not_found"}
+    const { code } = (await real.project.refresh(former)).body;
+    expect(['refresh_token_not_found', 'session_not_found']).toContain(code);
   });
 
   it('are refused where they are another application’s, and the former session stays', async () => {
