@@ -15,8 +15,8 @@ export const sdks = {
 /** The translations of the built-in pages. */
 export const languages = ['ar', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt', 'zh'];
 
-/** The TypeScript that applications mostly have. */
-const usual = 'typescript@6';
+/** The newest TypeScript, which `npm install` gives applications. */
+const newest = 'typescript@7';
 
 interface Tarball {
   readonly path: string;
@@ -36,13 +36,13 @@ export async function packTarball(directory: string): Promise<Tarball> {
 /**
  * What a user has after `npm install`: the packed tarball in an empty directory, and what is installed beside it.
  *
- * @param typescript packages of TypeScript, beside the usual one
+ * @param typescript packages of TypeScript, beside the newest one
  */
 export async function installTarball(beside: readonly string[], typescript: readonly string[] = []): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'consumer-'));
   const tarball = await packTarball(directory);
   await writeFile(join(directory, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
-  const tools = ['@types/express@5', '@types/node@22', usual, ...typescript];
+  const tools = ['@types/express@5', '@types/node@22', newest, ...typescript];
   const options = ['--prefer-offline', '--no-audit', '--no-fund'];
   await run('npm', ['install', ...options, tarball.path, ...beside, ...tools], { cwd: directory });
   return directory;
@@ -58,7 +58,7 @@ export async function inDirectory(directory: string, file: string, source: strin
 /**
  * The files in which TypeScript finds an error.
  *
- * @param typescript the name under which it is installed
+ * @param typescript the name under which it is installed. Default: the newest one
  */
 export async function typeErrors(
   directory: string,
