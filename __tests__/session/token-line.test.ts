@@ -289,6 +289,19 @@ describe('a token that the provider gives again', () => {
     expect([found(late, 'x', now), found(late, 'a', now)]).toEqual(['later', 'later']);
   });
 
+  it('has one time of issue, which every token that leads to it knows, also when that one is over', () => {
+    const one = exchange(emptyLine, 'x', { newest: 'a', issuedAt: now, lifeMs: minute }, now);
+    const both = exchange(one, 'y', { newest: 'a', text: 'later', issuedAt: now + second, lifeMs: minute / 2 }, now);
+    const other = exchange(emptyLine, 'z', { newest: 'a', text: 'between', issuedAt: now + second / 2 }, now);
+    for (const line of bothWays(both, other, now + minute)) {
+      expect([found(line, 'x', now), found(line, 'y', now), found(line, 'z', now)]).toEqual([
+        'later',
+        undefined,
+        'later',
+      ]);
+    }
+  });
+
   it('is exchanged for another one only by an answer that was issued later', () => {
     const line = again(emptyLine, 'of a', now + second);
     const next = exchange(line, 'a', { newest: 'b', issuedAt: now + 2 * second }, now + minute);

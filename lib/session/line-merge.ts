@@ -39,7 +39,7 @@ function isLaterRefusal(one: RefusedToken, other: RefusedToken): boolean {
 /** The texts of both lines. Of one token that the provider gave twice, the one that was issued later. */
 function mergeAnswers(one: TokenLine, other: TokenLine): TokenLine['answers'] {
   const isLater = (text: string, newest: string): boolean => {
-    const [own, known, said] = [answerOf(one, newest), latestOf(one, newest), latestOf(other, newest)];
+    const [own, known, said] = [answerOf(one, newest), latestOf(one.spent, newest), latestOf(other.spent, newest)];
     if (own === undefined || known === undefined || said === undefined) return own === undefined;
     return (said.newestAt - known.newestAt || said.at - known.at || Number(text > own)) > 0;
   };

@@ -127,7 +127,7 @@ export function exchange(
   if (isSettled || text.length > maxCharacters) return line;
   const until = now + lifeMs;
   const at = Math.max(now, ...line.spent.map((each) => each.at + 1));
-  const known = answerOf(line, newest) === undefined ? undefined : latestOf(line, newest);
+  const known = answerOf(line, newest) === undefined ? undefined : latestOf(line.spent, newest);
   const isLate = known !== undefined && known.newestAt > issuedAt;
   const newestAt = isLate ? known.newestAt : issuedAt;
   const own = { token, issued: newest, newest, at, newestAt, until, ...(isForeign && { isForeign }) };
@@ -197,8 +197,8 @@ export function laterOf(one: SpentToken, other: SpentToken): SpentToken {
   return byTime > 0 || (byTime === 0 && other.newest > one.newest) ? other : one;
 }
 
-/** The entry that says when the newest tokens of this name were issued. */
-export function latestOf({ spent }: TokenLine, newest: string): SpentToken | undefined {
+/** The entry that says when the newest tokens of this name were issued, as those of their text. */
+export function latestOf(spent: readonly SpentToken[], newest: string): SpentToken | undefined {
   const named = spent.filter((each) => each.newest === newest);
   return named.length === 0 ? undefined : named.reduce(laterOf);
 }
@@ -248,8 +248,9 @@ export function tidy({ spent, refused, answers }: TokenLine, now: number): Token
     const found = [...reach.values()].filter((entry) => entry !== undefined);
     // A token that was exchanged itself is not the newest; one that the provider gave again may be.
     const ends = found.filter((entry) => reach.get(entry.newest) === undefined);
-    const { newest, newestAt } = (ends.length > 0 ? ends : found).reduce(laterOf);
-    return { ...each, newest, newestAt };
+    const { newest } = (ends.length > 0 ? ends : found).reduce(laterOf);
+    const times = spent.filter((entry) => entry.newest === newest).map(({ newestAt }) => newestAt);
+    return { ...each, newest, newestAt: Math.max(...times) };
   };
   const open = spent.filter((each) => endOf(each) >= now).map(lead);
   const used = (): string[] => [...new Set(open.map(({ newest }) => newest))];
