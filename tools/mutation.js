@@ -14,7 +14,7 @@ const folders = {
   tokens: { suites: ['tokens', 'session', 'http', 'backend', 'b2b'], least: 92 },
   session: { suites: ['session', 'reliability', 'http', 'b2b', 'backend'], least: 95 },
   http: { suites: ['http', 'resource', 'hostile', 'hosts', 'reliability', 'testing', 'b2b', 'backend'], least: 95 },
-  b2b: { suites: ['b2b', 'http', 'hostile', 'hosts', 'reliability', 'testing'], least: 92 },
+  b2b: { suites: ['b2b', 'http', 'resource', 'hostile', 'hosts', 'reliability', 'testing'], least: 92 },
   backend: { suites: ['backend', 'http', 'hostile', 'hosts', 'reliability', 'testing'], least: 92 },
   client: { suites: ['client'], least: 92 },
   passport: { suites: ['passport'], least: 92 },
