@@ -210,10 +210,38 @@ describe('POST /organization', () => {
     const answer = await jsonPost(visitor, south.id);
     expect([answer.status, answer.json.error.code]).toEqual([403, 'organization_required']);
     expect([await organizationOf(visitor), app.workos.tokenCalls]).toEqual([north.id, 0]);
+    expect([(await jsonPost(visitor, north.id)).status, await organizationOf(visitor)]).toEqual([200, north.id]);
+  });
+
+  it('goes on with the query’s `returnTo` where the form has none', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    const answer = await visitor.postJson('/organization?returnTo=/dashboard/2', { organizationId: south.id });
+    expect(answer.json.redirectTo).toBe('/dashboard/2');
   });
 });
 
 describe('requests during a switch', () => {
+  it('of other people, and for other organizations, have answers of their own', async () => {
+    const user = { ...twoOrganizations, id: 'user_01OTHER', organizations: [...twoOrganizations.organizations, west] };
+    const app = await start();
+    const [visitor, other] = [await member(app), await holding(app, user, north.id)];
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    app.workos.switches.gate = { token: () => held };
+    const arrived = app.workos.arrived('token');
+    const switching = [jsonPost(visitor, south.id), jsonPost(other, south.id)];
+    await arrived;
+    release();
+    expect((await Promise.all(switching)).map(({ status }) => status)).toEqual([200, 200]);
+    const users = [visitor, other].map(async (each) => (await each.getJson('/auth/session')).json.user.id);
+    expect(await Promise.all(users)).toEqual([twoOrganizations.id, user.id]);
+    expect(app.workos.tokenCalls).toBe(2);
+
+    const [back, on] = await Promise.all([jsonPost(other, north.id), jsonPost(other, west.id)]);
+    expect([back.status, on.status]).toEqual([200, 200]);
+  });
+
   it.each(['valid', 'expired'])('all end in the new organization, with a token that is %s', async (token) => {
     const app = await start();
     const visitor = await member(app);
@@ -370,6 +398,20 @@ describe('a rejected switch', () => {
     expect((await jsonPost(visitor, south.id)).json.redirectTo).toMatch(/^\/login\?/);
   });
 
+  it.each([
+    ['http://auth.example.com/sso', true],
+    ['xhttps://auth.example.com/sso', false],
+    ['no URL at all', false],
+    [['https://auth.example.com/sso'], false],
+  ])('and follows %j: %s', async (authkit_redirect_url, isFollowed) => {
+    const app = await start();
+    const visitor = await member(app);
+    app.workos.switches.authenticateError = { status: 403, body: { error: 'sso_required', authkit_redirect_url } };
+    const { redirectTo } = (await jsonPost(visitor, south.id)).json;
+    expect(redirectTo === authkit_redirect_url).toBe(isFollowed);
+    if (!isFollowed) expect(redirectTo).toMatch(/^\/login\?/);
+  });
+
   it('waits as long as WorkOS says after a limit, and delays no refresh of another session', async () => {
     const app = await start();
     const [visitor, other] = [await member(app), await member(app)];
@@ -502,6 +544,63 @@ describe('a rejected switch', () => {
     const form = await formPost(visitor, { organizationId: south.id });
     expect([form.status, form.headers['content-type']]).toEqual([422, 'text/html; charset=utf-8']);
     expect(await organizationOf(visitor)).toBe(north.id);
+  });
+
+  /** Tokens of the organization fit no cookie, and this is what WorkOS answers on the way back. */
+  async function wayBack(session: 'with an organization' | 'without one', back: TokenCall) {
+    const app: B2bApp = await start(
+      intercepting((body) => {
+        const isThere = body['organization_id'] === south.id;
+        app.workos.switches.extraClaims = isThere ? { groups: 'x'.repeat(10_000) } : {};
+        return isThere || body['grant_type'] !== 'refresh_token' ? undefined : back(body);
+      }),
+    );
+    const visitor = await holding(app, twoOrganizations, session === 'with an organization' ? north.id : undefined);
+    return { app, visitor, answer: await jsonPost(visitor, south.id) };
+  }
+
+  const noAnswer = (): Response => new Response('', { status: 502 });
+
+  it('names its organization again where WorkOS fails on the way back', async () => {
+    let isFailing = true;
+    const { app, visitor, answer } = await wayBack('with an organization', () => (isFailing ? noAnswer() : undefined));
+    expect([answer.status, answer.json.error.code]).toEqual([422, 'session_too_large']);
+    expect(await organizationOf(visitor)).toBe(north.id);
+    isFailing = false;
+    app.clock.advance(400_000);
+    expect(await organizationOf(visitor)).toBe(north.id);
+  });
+
+  it.each([
+    ['fails', noAnswer],
+    ['refuses', () => Response.json({ error: 'invalid_grant' }, { status: 400 })],
+    ['gives tokens of another organization', (body: object) => ({ ...body, organization_id: north.id })],
+  ])('ends a session without an organization where WorkOS %s on the way back', async (_what, back) => {
+    const { app, visitor, answer } = await wayBack('without one', back);
+    expect([answer.status, visitor.cookies.has('b2b-session')]).toEqual([401, false]);
+    const ended = app.events.filter(({ type }) => type === 'session_ended');
+    expect(ended).toMatchObject([{ reason: _what === 'refuses' ? 'invalid_grant' : 'organization_refused' }]);
+  });
+
+  it('ends where a refresh after invalid_grant is in another organization', async () => {
+    const app = await start(
+      intercepting((body) => {
+        if (body['grant_type'] !== 'refresh_token') return undefined;
+        if (body['organization_id'] === south.id) return Response.json({ error: 'invalid_grant' }, { status: 400 });
+        return { ...body, organization_id: south.id };
+      }),
+    );
+    const visitor = await member(app);
+    const answer = await jsonPost(visitor, south.id);
+    expect([answer.status, visitor.cookies.has('b2b-session')]).toEqual([401, false]);
+    expect(app.events).toMatchObject([{ type: 'session_ended', reason: 'organization_refused' }]);
+  });
+
+  it('says so to the person', async () => {
+    const app = await start();
+    const visitor = await member(app);
+    const { error } = (await jsonPost(visitor, west.id)).json;
+    expect(error.message).toBe('You can’t switch to this organization.');
   });
 
   it('is a 503 while the provider is unreachable, and keeps the session', async () => {

@@ -1,6 +1,7 @@
 import { createB2bSource } from '../../lib/b2b/session-cookie.ts';
-import { createSeal, parseStoredSession, sealedLength } from '../../lib/b2b/seal.ts';
+import { createSeal, parseStoredSession, renewedSession, sealedLength } from '../../lib/b2b/seal.ts';
 import type { Seal } from '../../lib/b2b/seal.ts';
+import { AuthError } from '../../lib/errors.ts';
 import { cookieBytes } from '../../lib/core/cookie-chunks.ts';
 
 const seal = createSeal(['a password of thirty-two characters']);
@@ -41,5 +42,51 @@ describe('the length of a seal', () => {
     const measured = await source.cookieBytes(content);
     expect(seals).toBe(0);
     expect(measured).toBe(cookieBytes(await source.write(content, new Map())));
+  });
+});
+
+describe('the session after a refresh', () => {
+  const former = parseStoredSession({
+    accessToken: 'access 1',
+    refreshToken: 'refresh 1',
+    user: { id: 'user_1', email: 'ada@example.com' },
+    organizationId: 'org_1',
+    authenticationMethod: 'SSO',
+    signedInAt: 5,
+  })!;
+  const user = { id: 'user_1', email: 'ada@example.org' };
+  const renewed = (response: object, before = former) => renewedSession(response as never, before);
+
+  it('has what WorkOS answered, and the method and the time of the sign-in', () => {
+    const response = { accessToken: 'access 2', refreshToken: 'refresh 2', user, organizationId: 'org_2' };
+    expect(renewed({ ...response, authenticationMethod: 'Password' })).toEqual({
+      ...response,
+      authenticationMethod: 'SSO',
+      signedInAt: 5,
+    });
+    const without = { ...former, authenticationMethod: undefined };
+    expect(renewed({ ...response, authenticationMethod: 'Password' }, without).authenticationMethod).toBe('Password');
+    expect(renewed(response, without).authenticationMethod).toBeUndefined();
+  });
+
+  it.each([
+    [{ accessToken: 'access 2', refreshToken: 'refresh 2' }, 'access 2', 'refresh 2'],
+    [{ accessToken: 'access 2', refreshToken: '', user }, 'access 2', 'refresh 1'],
+    [{ accessToken: 'access 2', user }, 'access 2', 'refresh 1'],
+    [{ accessToken: '', refreshToken: 'refresh 2', user }, 'access 1', 'refresh 2'],
+    [{ refreshToken: 'refresh 2', user: null }, 'access 1', 'refresh 2'],
+  ])('keeps the tokens of an answer that lacks something: %j', (response, accessToken, refreshToken) => {
+    expect(renewed(response)).toEqual({ ...former, accessToken, refreshToken });
+  });
+
+  it.each([
+    {},
+    { user },
+    { accessToken: '', refreshToken: '', user },
+    { accessToken: null, refreshToken: null },
+    { accessToken: 5, refreshToken: 5, user },
+    { accessToken: 'access 2', refreshToken: 5, user },
+  ])('is none after an answer without a usable token: %j', (response) => {
+    expect(() => renewed(response)).toThrow(new AuthError('token_rejected'));
   });
 });
