@@ -34,8 +34,8 @@ export async function loadManySessions(count: number): Promise<void> {
 
   async function refresh(index: number): Promise<void> {
     const sessionId = `session_${String(index).padStart(24, '0')}`;
-    const place = placeOf('b2b', { sessionId, refreshToken: `refresh-${index}`, issuedAt: 0 });
-    const next = placeOf('b2b', { sessionId, refreshToken: `refresh-${index} next`, issuedAt: 0 });
+    const place = placeOf('b2b', { sessionId, refreshToken: `refresh-${index}` });
+    const next = placeOf('b2b', { sessionId, refreshToken: `refresh-${index} next` });
     const answer: Exchanged = { kind: 'renewed', text: String(index).padEnd(answerLength, 'x'), place: next };
     const { isNew } = await lines.run(place, { run: () => Promise.resolve(answer) });
     if (!isNew) throw new Error('A session was loaded twice');

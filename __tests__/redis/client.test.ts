@@ -211,11 +211,8 @@ describe('without Redis', () => {
       shared: createRedisCoordinator({ client: createClient(), password }),
     });
     const answer = { kind: 'renewed', text: 'new' } as const;
-    const exchanged = { ...answer, place: { line: 'session', token: 'next', issuedAt: 0 } };
-    const result = await lines.run(
-      { line: 'session', token: 'token', issuedAt: 0 },
-      { run: () => Promise.resolve(exchanged) },
-    );
+    const exchanged = { ...answer, place: { line: 'session', token: 'next' } };
+    const result = await lines.run({ line: 'session', token: 'token' }, { run: () => Promise.resolve(exchanged) });
     expect(result).toMatchObject({ settled: answer, isNew: true });
     expect(events).toEqual(['coordinator_unavailable']);
   });

@@ -81,12 +81,12 @@ function exchange(lines: TokenLines, name: string, refresh: () => Promise<Settle
   const line = lineOf(name);
   const run = async () => {
     const settled = await refresh();
-    return settled.kind === 'ended' ? settled : { ...settled, place: { line, token: `after ${name}`, issuedAt: 0 } };
+    return settled.kind === 'ended' ? settled : { ...settled, place: { line, token: `after ${name}` } };
   };
-  return lines.run({ line, token: `b2b:${hash(name)}`, issuedAt: 0 }, { run });
+  return lines.run({ line, token: `b2b:${hash(name)}` }, { run });
 }
 
-const placeOf = (name: string): Place => ({ line: lineOf(name), token: `b2b:${hash(name)}`, issuedAt: 0 });
+const placeOf = (name: string): Place => ({ line: lineOf(name), token: `b2b:${hash(name)}` });
 
 function linesOf(shared: SharedCoordinator, emit: (event: { readonly type: string }) => unknown = () => undefined) {
   return createTokenLines({ now: Date.now, emit: (event) => void emit(event), timeoutMs: 5_000, shared });
@@ -178,7 +178,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     const lines = linesOf(await createProcess());
     const place = placeOf('one');
     await exchange(lines, 'one', () => Promise.resolve(renewed));
-    lines.deliver(place, { token: 'after one', issuedAt: 0 });
+    lines.deliver(place, 'after one');
     while ((await admin.pttl(keyOf('one'))) > 25_000) await pass(2);
     expect(await admin.pttl(keyOf('one'))).toBeGreaterThan(20_000);
     lines.forget(place);

@@ -5,7 +5,7 @@ import type { Turn } from '../../lib/session/line-turns.ts';
 import { forever } from '../../lib/session/record.ts';
 import type { SharedCoordinator, TakenLine } from '../../lib/session/shared-coordinator.ts';
 import { closingMs, deliver, emptyLine, exchange, settledOf } from '../../lib/session/token-line.ts';
-import type { Issue, KnownLine, Place, TokenLine } from '../../lib/session/token-line.ts';
+import type { KnownLine, Place, TokenLine } from '../../lib/session/token-line.ts';
 import { createClock } from '../support/clock.ts';
 import { createShared } from '../support/shared-memory.ts';
 
@@ -15,8 +15,7 @@ const unknown: KnownLine = { line: emptyLine };
 const { signal } = new AbortController();
 const none = (): undefined => undefined;
 
-const tokens = (token: string): Issue => ({ token, issuedAt: 0 });
-const at = (token: string): Place => ({ line: 'session', ...tokens(token) });
+const at = (token: string): Place => ({ line: 'session', token });
 
 /** Processes that share a coordinator. Only their waits move its clock. */
 function setUp() {
@@ -43,12 +42,12 @@ function setUp() {
       await onWait?.();
     });
     const take = async (token: string): Promise<Turn> => {
-      const turn = await turns.take(at(token), signal, ({ line }) => settledOf(line, at(token), now()));
+      const turn = await turns.take(at(token), signal, ({ line }) => settledOf(line, token, now()));
       if (!('holder' in turn)) throw new Error('The line has an answer');
       return turn;
     };
     const to = (newest: string, token: string) => (line: TokenLine) =>
-      exchange(line, token, { token: newest, issuedAt: now(), text: `of ${newest}` }, now());
+      exchange(line, token, { newest, text: `of ${newest}` }, now());
     const settle = async (token: string, newest: string): Promise<KnownLine> =>
       turns.settle(at(token), await take(token), to(newest, token), signal);
     /** What the coordinator has, in this process' times. */
@@ -151,7 +150,7 @@ describe('a turn', () => {
       const { now, turns, take, settle } = createProcess();
       await settle('x', 'y');
       const known = await settle('a', 'b');
-      await turns.change('session', known, (line) => deliver(line, 'a', at('b'), now()));
+      await turns.change('session', known, (line) => deliver(line, 'a', 'b', now()));
       clock.advance(closingMs + 1);
       if (what !== 'no failure') await turns.fail(at('z'), await take('z'), new Error('no answer'));
       commands.length = 0;
@@ -276,22 +275,23 @@ describe('a failure reaches waiting processes', () => {
 });
 
 describe('a line at the coordinator', () => {
-  it('has its times by the coordinator’s clock, and those of issue by the provider’s', async () => {
+  it('has its times by the coordinator’s clock', async () => {
     const { clock, createProcess } = setUp();
     const [ahead, behind] = [createProcess({ aheadMs: 30_000 }), createProcess({ aheadMs: -30_000 })];
     await ahead.settle('a', 'b');
     const known = await ahead.settle('b', 'c');
-    const refused = { ...tokens('x'), reason: 'invalid_grant', until: ahead.now() + 1_000 };
+    const refused = { token: 'x', reason: 'invalid_grant', until: ahead.now() + 1_000 };
     const { line: own } = await ahead.turns.change('session', known, (line) => ({
-      ...deliver(line, 'a', at('b'), ahead.now()),
+      ...deliver(line, 'a', 'b', ahead.now()),
       refused: [refused],
     }));
     expect(own.spent.map(({ closes }) => closes)).toEqual([ahead.now() + closingMs, undefined]);
     const { line } = await behind.read();
     expect(line.spent).toEqual(
-      own.spent.map(({ at: exchangedAt, until, closes, ...rest }) => ({
+      own.spent.map(({ at: exchangedAt, newestAt, until, closes, ...rest }) => ({
         ...rest,
         at: exchangedAt - 60_000,
+        newestAt: newestAt - 60_000,
         until: until - 60_000,
         ...(closes !== undefined && { closes: closes - 60_000 }),
       })),
@@ -317,7 +317,7 @@ describe('a line at the coordinator', () => {
       return inner.settle(line, { ...change, from: 'the version before' });
     };
     const { line } = await createProcess().settle('a', 'b');
-    expect(settledOf(line, at('a'), start)).toEqual({ kind: 'renewed', text: 'of b' });
+    expect(settledOf(line, 'a', start)).toEqual({ kind: 'renewed', text: 'of b' });
     expect(commands).toEqual(['take', 'settle']);
   });
 
@@ -325,7 +325,7 @@ describe('a line at the coordinator', () => {
     const { commands, createProcess } = setUp();
     const [one, two] = [createProcess(), createProcess()];
     const known = await one.settle('a', 'b');
-    const close = (line: TokenLine): TokenLine => deliver(line, 'a', at('b'), start);
+    const close = (line: TokenLine): TokenLine => deliver(line, 'a', 'b', start);
     await two.turns.change('session', known, close);
     commands.length = 0;
     expect((await one.turns.change('session', known, close)).line.spent).toMatchObject([{ closes: start + closingMs }]);
@@ -337,7 +337,7 @@ describe('a line at the coordinator', () => {
     const [one, two] = [createProcess(), createProcess()];
     const known = await one.settle('a', 'b');
     await two.turns.forget('session');
-    await one.turns.change('session', known, (line) => deliver(line, 'a', at('b'), start));
+    await one.turns.change('session', known, (line) => deliver(line, 'a', 'b', start));
     expect((await two.read()).line.spent).toEqual([]);
   });
 
@@ -348,11 +348,11 @@ describe('a line at the coordinator', () => {
       const standing = await inner.settle(line, change);
       return standing && { ...standing, answer: undefined };
     };
-    const refused = [{ ...tokens('x'), reason: 'invalid_grant', until: start + 1_000 }];
+    const refused = [{ token: 'x', reason: 'invalid_grant', until: start + 1_000 }];
     const change = (line: TokenLine): TokenLine => ({ ...line, refused });
     await createProcess().turns.change('session', { ...known, version: 'an old one' }, change);
     const { line } = await createProcess().read();
-    expect([line.refused, settledOf(line, at('a'), start)]).toEqual([refused, { kind: 'renewed', text: 'of b' }]);
+    expect([line.refused, settledOf(line, 'a', start)]).toEqual([refused, { kind: 'renewed', text: 'of b' }]);
   });
 
   it('that changes all the time is given up after five attempts, with short random waits between', async () => {
@@ -370,7 +370,7 @@ describe('a line at the coordinator', () => {
   });
 
   const spent = { token: 'a', issued: 'b', newest: 'b', at: 0, newestAt: 0, until: 1_000, closes: 1_000 };
-  const refused = { token: 'x', reason: 'invalid_grant', issuedAt: 0, until: 1_000 };
+  const refused = { token: 'x', reason: 'invalid_grant', until: 1_000 };
   const reading = (line: object, answer = '{"b":"of b"}') =>
     answering({ line: JSON.stringify(line), answer }).turns.take(at('z'), signal, none);
 
@@ -378,7 +378,7 @@ describe('a line at the coordinator', () => {
     for (const time of [-forever, 0, forever]) {
       const line = {
         spent: [{ ...spent, at: time, newestAt: time, until: time, closes: time }],
-        refused: [{ ...refused, issuedAt: time, until: time }],
+        refused: [{ ...refused, until: time }],
       };
       expect(await reading(line)).toMatchObject({ shared: { line } });
     }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { mergeLines } from '../../lib/session/line-merge.ts';
 import { deliver, emptyLine, exchange, settledOf, present } from '../../lib/session/token-line.ts';
-import type { Issue, TokenLine } from '../../lib/session/token-line.ts';
+import type { TokenLine } from '../../lib/session/token-line.ts';
 import { checkInputs } from '../support/inputs.ts';
 
 const minute = 60_000;
@@ -47,6 +47,7 @@ function shift(line: TokenLine, byMs: number): TokenLine {
   const spent = line.spent.map((each) => ({
     ...each,
     at: each.at + byMs,
+    newestAt: each.newestAt + byMs,
     until: each.until + byMs,
     ...(each.closes !== undefined && { closes: each.closes + byMs }),
   }));
@@ -76,11 +77,6 @@ class World {
     return token;
   }
 
-  /** A provider says the time of issue in seconds. */
-  #issueOf(token: string): Issue {
-    return { token, issuedAt: Math.floor(((this.#expires.get(token) ?? 0) - tokenMs) / 1000) * 1000 };
-  }
-
   #isLive(token: string): boolean {
     return (this.#expires.get(token) ?? 0) > this.#now;
   }
@@ -105,7 +101,7 @@ class World {
     const way = [sent];
     let token = sent;
     for (let round = 0; round < 4; round += 1) {
-      const settled = settledOf(own(), this.#issueOf(token), now);
+      const settled = settledOf(own(), token, now);
       if (settled?.kind === 'renewed') {
         token = settled.text;
         if (this.#isLive(token)) return { token, way };
@@ -113,7 +109,7 @@ class World {
         continue;
       }
       if (this.#isLive(token)) {
-        this.#change(process, (line) => present(line, this.#issueOf(sent), now), isHeard);
+        this.#change(process, (line) => present(line, sent, now), isHeard);
         return { token, way };
       }
       if (this.#spent.has(token)) return undefined;
@@ -122,7 +118,7 @@ class World {
       const held = spent === sent ? undefined : sent;
       const known = own();
       this.#change(process, (line) =>
-        exchange(mergeLines(line, known, now), spent, { ...this.#issueOf(newest), text: newest, held }, now),
+        exchange(mergeLines(line, known, now), spent, { newest, text: newest, held }, now),
       );
       return { token: newest, way };
     }
@@ -144,8 +140,7 @@ class World {
     if (token !== browser.held) browser.former.push({ token: browser.held, at: this.#now });
     browser.held = token;
     const now = this.#now + (this.#ahead[process] ?? 0);
-    if (isHeard)
-      this.#change(process, (line) => way.reduce((one, each) => deliver(one, each, this.#issueOf(token), now), line));
+    if (isHeard) this.#change(process, (line) => way.reduce((one, each) => deliver(one, each, token, now), line));
     return true;
   }
 }

@@ -2,47 +2,23 @@ import fc from 'fast-check';
 import { mergeLines } from '../../lib/session/line-merge.ts';
 import {
   closingMs,
+  deliver,
   emptyLine,
+  exchange,
   forgetToken,
   isOpen,
   lifeOf,
+  newestFor as newestTokenFor,
   openMs,
+  settledOf,
+  present,
+  refuse,
   refusedMs,
-  spentOf,
 } from '../../lib/session/token-line.ts';
-import * as tokenLine from '../../lib/session/token-line.ts';
-import type { Issue, SettledRefresh, TokenLine } from '../../lib/session/token-line.ts';
+import type { TokenLine } from '../../lib/session/token-line.ts';
 
 const now = 1_700_000_000_000;
 const minute = 60_000;
-
-/** Tokens of which each test issues one, unless it says when. */
-const issue = (token: string, issuedAt = now): Issue => ({ token, issuedAt });
-
-interface Answer extends Partial<Omit<Parameters<typeof tokenLine.exchange>[2], 'token'>> {
-  readonly newest: string;
-}
-
-/** Exchanges a token for one that is issued at the same time, unless the test says when. */
-function exchange(line: TokenLine, token: string, { newest, text = `of ${newest}`, ...rest }: Answer, at: number) {
-  return tokenLine.exchange(line, token, { issuedAt: at, ...rest, token: newest, text }, at);
-}
-
-function settledOf(line: TokenLine, token: string, at: number, issuedAt?: number): SettledRefresh | undefined {
-  return tokenLine.settledOf(line, issue(token, issuedAt), at);
-}
-
-function refuse(line: TokenLine, token: string, reason: string, at: number, issuedAt?: number): TokenLine {
-  return tokenLine.refuse(line, issue(token, issuedAt), reason, at);
-}
-
-function deliver(line: TokenLine, token: string, received: string, at: number, issuedAt?: number): TokenLine {
-  return tokenLine.deliver(line, token, issue(received, issuedAt), at);
-}
-
-function present(line: TokenLine, token: string, at: number, issuedAt?: number): TokenLine {
-  return tokenLine.present(line, issue(token, issuedAt), at);
-}
 
 /** Exchanges one token after another, each for the next, at the same time. */
 function chain(tokens: string, line = emptyLine, at = now): TokenLine {
@@ -208,6 +184,35 @@ describe('limits', () => {
     expect([merged.spent.length, Object.keys(merged.answers), newestFor(merged, 'a')]).toEqual([4, [], undefined]);
   });
 
+  it('know of a token that the provider gives again the later text, in either order', () => {
+    const again = (line: TokenLine, text: string, at: number) => exchange(line, 'a', { newest: 'a', text }, at);
+    const first = again(chain('xa'), 'first', now);
+    const second = again(first, 'second', now + 1);
+    for (const token of ['x', 'a']) {
+      for (const line of [second, mergeLines(first, second, now + 1), mergeLines(second, first, now + 1)])
+        expect(settledOf(line, token, now + 1)).toEqual({ kind: 'renewed', text: 'second' });
+    }
+    const [one, other] = [again(emptyLine, 'one', now), again(emptyLine, 'other', now)];
+    expect(mergeLines(one, other, now)).toEqual(mergeLines(other, one, now));
+  });
+
+  it('are no answer to one that has them, and an exchange for another token replaces them', () => {
+    const again = exchange(emptyLine, 'a', { newest: 'a', text: 'of a' }, now);
+    expect(settledOf(again, 'a', now, (text) => text === 'of a')).toBeUndefined();
+    expect(settledOf(again, 'a', now, () => false)).toEqual({ kind: 'renewed', text: 'of a' });
+    const next = exchange(again, 'a', { newest: 'b', text: 'of b' }, now);
+    expect(newestFor(next, 'a', now + minute)).toBe('b');
+    expect(exchange(next, 'a', { newest: 'a', text: 'late' }, now)).toBe(next);
+  });
+
+  it('keep the answer of a provider that does not rotate for requests under way only', () => {
+    const line = exchange(emptyLine, 'a', { newest: 'a', text: 'of a' }, now);
+    expect([newestFor(line, 'a', now + closingMs), newestFor(line, 'a', now + closingMs + 1)]).toEqual([
+      'a',
+      undefined,
+    ]);
+  });
+
   it('keep closing in either order where a clock was set back by more than the closing takes', () => {
     const ahead = exchange(emptyLine, 'x', { newest: 'a', text: 'of a' }, now + minute);
     const line = exchange(ahead, 'a', { newest: 'b', text: 'of b' }, now);
@@ -228,6 +233,21 @@ describe('limits', () => {
     expect(merge(earlier, second).spent).toEqual(second.spent);
   });
 
+  it('keep no holder in a circle where the provider gives a former token again', () => {
+    const [former, again] = [chain('abc'), now + minute];
+    const line = exchange(former, 'c', { newest: 'a', text: 'of a' }, again);
+    for (const known of [line, mergeLines(line, former, again), mergeLines(former, line, again)]) {
+      expect(Array.from('abc', (token) => newestFor(known, token, again + closingMs))).toEqual(['a', 'a', 'a']);
+      expect(Array.from('abc', (token) => newestFor(known, token, again + closingMs + 1))).toEqual([
+        undefined,
+        'a',
+        'a',
+      ]);
+      const next = exchange(known, 'a', { newest: 'd', text: 'of d' }, again + minute);
+      expect(Array.from('abc', (token) => newestFor(next, token, again + minute))).toEqual(['d', 'd', 'd']);
+    }
+  });
+
   it('close a token that was exchanged in the same millisecond as its successor', () => {
     const both = exchange(
       exchange(emptyLine, 'a', { newest: 'b', text: 'of b' }, now),
@@ -240,145 +260,6 @@ describe('limits', () => {
       undefined,
       'c',
     ]);
-  });
-});
-
-describe('a token that the provider gives again', () => {
-  const second = 1_000;
-  /** What the holder of tokens that were issued then gets. */
-  const found = (line: TokenLine, token: string, issuedAt: number, at = now + minute): string | undefined => {
-    const settled = settledOf(line, token, at, issuedAt);
-    return settled?.kind === 'renewed' ? settled.text : settled?.reason;
-  };
-  const again = (line: TokenLine, text: string, issuedAt: number, at = issuedAt) =>
-    exchange(line, 'a', { newest: 'a', text, issuedAt }, at);
-  const bothWays = (one: TokenLine, other: TokenLine, at = now) => [
-    mergeLines(one, other, at),
-    mergeLines(other, one, at),
-  ];
-
-  it('leads those who hold earlier tokens to the later ones, and those who hold these nowhere', () => {
-    const line = again(chain('xa'), 'later', now + second);
-    const held = [now, now + second, now + 2 * second].map((issuedAt) => found(line, 'a', issuedAt));
-    expect([...held, found(line, 'x', now)]).toEqual(['later', undefined, undefined, 'later']);
-  });
-
-  it.each([
-    ['the later one arrives last', 'later', 1],
-    ['the earlier one arrives last', 'later', -1],
-    ['both were issued in one second, and the second exchange counts', 'late', 0],
-  ])('has the answer that was issued later where %s', (_which, text, sign) => {
-    const one = again(chain('xa'), sign < 0 ? 'later' : 'early', now + second);
-    const two = again(one, sign > 0 ? 'later' : 'late', now + second + sign * second, now + minute);
-    for (const line of [two, ...bothWays(one, two, now + minute)]) {
-      expect([found(line, 'x', now), found(line, 'a', now - second)]).toEqual([text, text]);
-    }
-    expect(two === one).toBe(sign < 0);
-  });
-
-  it('has the same answer in either order where two processes asked in one second', () => {
-    const [one, other] = [again(emptyLine, 'one', now), again(emptyLine, 'other', now)];
-    const [merged, reverse] = bothWays(one, other);
-    expect(merged).toEqual(reverse);
-    expect(found(merged!, 'a', now - second)).toBe('other');
-  });
-
-  it('keeps its later text where a token that led to it is exchanged late', () => {
-    const line = again(emptyLine, 'later', now + 2 * second);
-    const late = exchange(line, 'x', { newest: 'a', text: 'earlier', issuedAt: now }, now + minute);
-    expect([found(late, 'x', now), found(late, 'a', now)]).toEqual(['later', 'later']);
-  });
-
-  it('has one time of issue, which every token that leads to it knows, also when that one is over', () => {
-    const one = exchange(emptyLine, 'x', { newest: 'a', issuedAt: now, lifeMs: minute }, now);
-    const both = exchange(one, 'y', { newest: 'a', text: 'later', issuedAt: now + second, lifeMs: minute / 2 }, now);
-    const other = exchange(emptyLine, 'z', { newest: 'a', text: 'between', issuedAt: now + second / 2 }, now);
-    for (const line of bothWays(both, other, now + minute)) {
-      expect([found(line, 'x', now), found(line, 'y', now), found(line, 'z', now)]).toEqual([
-        'later',
-        undefined,
-        'later',
-      ]);
-    }
-  });
-
-  it('is exchanged for another one only by an answer that was issued later', () => {
-    const line = again(emptyLine, 'of a', now + second);
-    const next = exchange(line, 'a', { newest: 'b', issuedAt: now + 2 * second }, now + minute);
-    expect([found(next, 'a', now + second), found(next, 'a', now + minute)]).toEqual(['of b', 'of b']);
-    expect(again(next, 'even later', now + minute)).toBe(next);
-    expect(exchange(line, 'a', { newest: 'b', issuedAt: now }, now + minute)).toBe(line);
-  });
-
-  it('is refused for those who hold the refused tokens, or earlier ones that lead nowhere', () => {
-    const line = again(emptyLine, 'of a', now);
-    const refused = refuse(line, 'a', 'refused', now + minute, now);
-    const held = [now - second, now, now + second].map((issuedAt) => found(refused, 'a', issuedAt));
-    expect(held).toEqual(['of a', 'refused', undefined]);
-    const bare = refuse(emptyLine, 'a', 'refused', now + minute, now);
-    expect(found(bare, 'a', now - second)).toBe('refused');
-    expect(refuse(refused, 'a', 'again', now + minute, now)).toBe(refused);
-  });
-
-  it('is refused by the latest refusal, once', () => {
-    const one = refuse(emptyLine, 'a', 'first', now, now);
-    const two = refuse(one, 'a', 'second', now, now + second);
-    expect(two.refused).toHaveLength(1);
-    for (const line of [two, ...bothWays(one, two)]) {
-      expect([found(line, 'a', now, now), found(line, 'a', now + second, now)]).toEqual(['second', 'second']);
-    }
-  });
-
-  it('stays refused where an answer of before arrives late, and does not where one of later does', () => {
-    const refused = refuse(emptyLine, 'a', 'refused', now, now);
-    expect(found(again(refused, 'late', now - second, now), 'a', now, now)).toBe('refused');
-    const later = again(refused, 'later', now + second, now);
-    expect([found(later, 'a', now, now), later.refused]).toEqual(['later', []]);
-  });
-
-  it('waits until its browser has the tokens, and then for 25 seconds', () => {
-    const line = again(emptyLine, 'of a', now + second);
-    expect(found(line, 'a', now, now + openMs)).toBe('of a');
-    expect(present(line, 'a', now, now)).toBe(line);
-    expect(deliver(line, 'a', 'a', now, now)).toBe(line);
-    for (const over of [present(line, 'a', now, now + second), deliver(line, 'a', 'a', now, now + second)]) {
-      expect(isOpen(over, now)).toBe(false);
-      expect([found(over, 'a', now, now + closingMs), found(over, 'a', now, now + closingMs + 1)]).toEqual([
-        'of a',
-        undefined,
-      ]);
-    }
-  });
-
-  it('opens again with its next issue, and stays closed where two know of the same one', () => {
-    const line = again(emptyLine, 'of a', now + second, now);
-    const closed = present(line, 'a', now, now + second);
-    for (const merged of bothWays(line, closed)) expect(isOpen(merged, now)).toBe(false);
-    const next = again(closed, 'next', now + 2 * second, now);
-    for (const merged of [next, ...bothWays(closed, next)]) {
-      expect([isOpen(merged, now), found(merged, 'a', now, now + minute)]).toEqual([true, 'next']);
-    }
-  });
-
-  it('leads on from a circle, as every token of it', () => {
-    const [former, then] = [chain('abc'), now + minute];
-    const line = exchange(former, 'c', { newest: 'a', text: 'again' }, then);
-    for (const known of [line, ...bothWays(line, former, then)]) {
-      expect(Array.from('abc', (token) => found(known, token, now))).toEqual(['again', 'again', 'again']);
-      expect(found(known, 'a', then)).toBeUndefined();
-      const next = exchange(known, 'a', { newest: 'd' }, then + minute);
-      expect(Array.from('abc', (token) => found(next, token, then, then + minute))).toEqual(['of d', 'of d', 'of d']);
-    }
-  });
-
-  it('closes what led to it in a circle, however its tokens were issued', () => {
-    for (const issuedAt of [now, now + minute]) {
-      const to = (line: TokenLine, token: string, newest: string, text: string) =>
-        exchange(line, token, { newest, text, issuedAt }, issuedAt);
-      const line = to(to(emptyLine, 'a', 'b', 'first'), 'b', 'a', 'second');
-      expect([found(line, 'a', now - second), found(line, 'b', issuedAt)]).toEqual(['second', 'second']);
-      expect(isOpen(present(line, 'a', now, issuedAt), now)).toBe(false);
-    }
   });
 });
 
@@ -488,8 +369,8 @@ it('is bounded, plain data, and merges in any order, whatever happens to it', ()
   const run = (list: readonly { does: string; token: string }[], from: number, before = emptyLine): TokenLine =>
     list.reduce<TokenLine>((line, { does: step, token: each }, index) => {
       const at = from + index * 10;
-      const newest = spentOf(line, each, at)?.newest;
-      if (step === 'refuse') return refuse(line, each, 'refused', at, at);
+      const newest = newestTokenFor(line, each, at);
+      if (step === 'refuse') return refuse(line, each, 'refused', at);
       if (step === 'forget') return forgetToken(line, each, at);
       if (step === 'deliver') return deliver(line, each, newest ?? '', at);
       const spent = step === 'renew' ? (newest ?? each) : each;
@@ -497,7 +378,7 @@ it('is bounded, plain data, and merges in any order, whatever happens to it', ()
       const issued = step === 'repeat' ? each : `${each}${serial}`;
       const next = exchange(line, spent, { newest: issued, text: `text ${serial}`, held: each }, at);
       // A full line may drop a token between the browser's and the newest.
-      if (line.spent.length < 16) expect(settledOf(next, spent, at, 0)?.kind).toBe('renewed');
+      if (line.spent.length < 16) expect(settledOf(next, spent, at)?.kind).toBe('renewed');
       return next;
     }, before);
   fc.assert(
@@ -517,10 +398,9 @@ it('is bounded, plain data, and merges in any order, whatever happens to it', ()
       }
       // What one process closed stays closed, whatever another one still thinks of the same exchange.
       const [spent] = a.spent.map((each) => each.token);
-      const issued = a.spent.find((each) => each.token === spent)?.issued;
-      const closed = deliver(a, spent ?? '', issued ?? '', now + 1_000, now + minute);
+      const closed = deliver(a, spent ?? '', a.spent.find((each) => each.token === spent)?.issued ?? '', now + 1_000);
       for (const each of [mergeLines(a, closed, now), mergeLines(closed, a, now)]) {
-        expect(settledOf(each, spent ?? '', now + 2 * minute, 0)?.kind).not.toBe('renewed');
+        expect(settledOf(each, spent ?? '', now + 2 * minute)).toBeUndefined();
       }
     }),
   );

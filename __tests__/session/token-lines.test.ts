@@ -50,22 +50,22 @@ function setUp({ shared, timeoutMs = 5_000, callLifeMs = 25_000 }: SetUp = {}) {
     run,
     knows: (name: string) => lines.knows(place(name)),
     isResting: (name: string) => lines.isResting(place(name)),
-    deliver: (name: string) => lines.deliver(place(name), { token: `after ${name}`, issuedAt: 0 }),
+    deliver: (name: string) => lines.deliver(place(name), `after ${name}`),
     forget: (name: string) => lines.forget(place(name)),
     answering,
     calls: () => calls,
   };
 }
 
-const place = (name: string): Place => ({ line: `session of ${name}`, token: name, issuedAt: 0 });
+const place = (name: string): Place => ({ line: `session of ${name}`, token: name });
 
 function exchanged(name: string, settled: SettledRefresh): Exchanged {
   const { line } = place(name);
-  return settled.kind === 'ended' ? settled : { ...settled, place: { line, token: `after ${name}`, issuedAt: 0 } };
+  return settled.kind === 'ended' ? settled : { ...settled, place: { line, token: `after ${name}` } };
 }
 
 /** Where a token of one session stands, which may have several. */
-const at = (token: string, issuedAt = 0): Place => ({ line: 'session', token, issuedAt });
+const at = (token: string): Place => ({ line: 'session', token });
 
 const to = (next: string) => ({
   run: () => Promise.resolve({ kind: 'renewed' as const, text: `of ${next}`, place: at(next) }),
@@ -172,7 +172,7 @@ describe('one process', () => {
   it.each(['undelivered', 'delivered'])('forgets the %s tokens of one sign-in of a session', async (which) => {
     const { lines } = setUp();
     for (const token of ['a', 'x']) await lines.run(at(token), to(`${token}2`));
-    if (which === 'delivered') for (const token of ['a', 'x']) lines.deliver(at(token), at(`${token}2`));
+    if (which === 'delivered') for (const token of ['a', 'x']) lines.deliver(at(token), `${token}2`);
     lines.forgetToken(at('a'));
     expect([lines.knows(at('a')), lines.knows(at('x'))]).toEqual([false, true]);
     lines.forgetToken(at('x'));
@@ -191,7 +191,7 @@ describe('one process', () => {
 
   it('identifies a token by its adapter and a digest, never by its value', () => {
     const tokenOf = (adapter: 'b2b' | 'backend', refreshToken: string): string =>
-      placeOf(adapter, { refreshToken, sessionId: 'a session', issuedAt: 0 }).token;
+      placeOf(adapter, { refreshToken, sessionId: 'a session' }).token;
     const token = tokenOf('b2b', 'a refresh token');
     expect(token).toMatch(/^b2b:[\w-]{43}$/);
     expect(tokenOf('backend', 'a refresh token')).not.toBe(token);
@@ -200,22 +200,20 @@ describe('one process', () => {
 
   it('keeps the tokens of a session in one line, and each token without a session in its own', () => {
     const lineOf = (sessionId: string | undefined, adapter: 'b2b' | 'backend' = 'b2b') =>
-      placeOf(adapter, { refreshToken: 'a refresh token', sessionId, issuedAt: 0 }).line;
+      placeOf(adapter, { refreshToken: 'a refresh token', sessionId }).line;
     expect(lineOf('one')).toMatch(/^b2b:session:[\w-]{43}$/);
-    expect(placeOf('b2b', { refreshToken: 'another one', sessionId: 'one', issuedAt: 0 }).line).toBe(lineOf('one'));
+    expect(placeOf('b2b', { refreshToken: 'another one', sessionId: 'one' }).line).toBe(lineOf('one'));
     expect([lineOf('two'), lineOf('one', 'backend')]).not.toContain(lineOf('one'));
-    expect(lineOf(undefined)).toBe(
-      placeOf('b2b', { refreshToken: 'a refresh token', sessionId: undefined, issuedAt: 0 }).token,
-    );
+    expect(lineOf(undefined)).toBe(placeOf('b2b', { refreshToken: 'a refresh token', sessionId: undefined }).token);
   });
 
   it('supersedes a token by another of its session that was issued no earlier', () => {
     const { lines } = setUp();
-    expect(lines.isSuperseded(at('a', 5))).toBe(false);
-    lines.note(at('b', 5));
-    expect([4, 5, 6].map((issuedAt) => lines.isSuperseded(at('a', issuedAt)))).toEqual([true, true, false]);
-    expect(lines.isSuperseded(at('b', 5))).toBe(false);
-    expect(lines.isSuperseded({ ...at('a', 5), line: 'another session' })).toBe(false);
+    expect(lines.isSuperseded(at('a'), 5)).toBe(false);
+    lines.note(at('b'), 5);
+    expect([4, 5, 6].map((issuedAt) => lines.isSuperseded(at('a'), issuedAt))).toEqual([true, true, false]);
+    expect(lines.isSuperseded(at('b'), 5)).toBe(false);
+    expect(lines.isSuperseded({ line: 'another session', token: 'a' }, 5)).toBe(false);
   });
 
   it('gives requests under way the successor of a token that no refresh produced', () => {
@@ -249,7 +247,7 @@ describe('one process', () => {
     await lines.run(at('a'), to('b'));
     lines.follow(at('x'), at('y'), 'of y');
     for (let index = 0; index < 20; index += 1) {
-      lines.follow(at(`his ${index}`), { ...at(`next ${index}`), line: 'another session' }, 'of his');
+      lines.follow(at(`his ${index}`), { line: 'another session', token: `next ${index}` }, 'of his');
     }
     expect([lines.settled(at('a')), lines.settled(at('x'))]).toMatchObject([{ text: 'of b' }, { text: 'of y' }]);
   });
@@ -259,7 +257,7 @@ describe('one process', () => {
     ['in another line', 'a line of its own'],
   ])('gives the answer to holders of a token that led to it, %s', async (_where, line) => {
     const { lines } = setUp();
-    const former = { ...at('former'), line };
+    const former = { line, token: 'former' };
     await lines.run(former, to('a'));
     await lines.run(at('a'), { ...to('b'), former: [former] });
     expect(lines.settled(former)).toEqual({ kind: 'renewed', text: 'of b' });
@@ -477,7 +475,7 @@ describe('several processes', () => {
 
   it('give the answer to holders of a token that led to it in another line', async () => {
     const { one, two } = createTwo();
-    const former = { ...at('former'), line: 'a line of its own' };
+    const former = { line: 'a line of its own', token: 'former' };
     await one.lines.run(former, to('a'));
     await one.lines.run(at('a'), { ...to('b'), former: [former] });
     await settle();
@@ -506,7 +504,7 @@ describe('several processes', () => {
         Promise.resolve({
           kind: 'renewed' as const,
           text: next,
-          place: at(next),
+          place: { line: 'session', token: next },
         }),
     });
     await one.lines.run(at('a'), exchange('b'));
@@ -515,8 +513,8 @@ describe('several processes', () => {
       settled: { kind: 'renewed', text: 'c' },
       isNew: false,
     });
-    two.lines.note(at('c', 5));
-    expect([two.lines.isSuperseded(at('a', 5)), two.lines.isSuperseded(at('c', 5))]).toEqual([true, false]);
+    two.lines.note(at('c'), 5);
+    expect([two.lines.isSuperseded(at('a'), 5), two.lines.isSuperseded(at('c'), 5)]).toEqual([true, false]);
   });
 
   it('use no token twice that a full line has dropped while one of them knew it as the newest', async () => {
@@ -553,12 +551,13 @@ describe('several processes', () => {
 
   it('continue an own line after an outage, so that no holder of its tokens is left behind', async () => {
     const { shared, one, two } = createTwo();
+    const at = (token: string): Place => ({ line: 'session', token });
     const to = (next: string) => ({
       run: () =>
         Promise.resolve({
           kind: 'renewed' as const,
           text: next,
-          place: at(next),
+          place: { line: 'session', token: next },
         }),
     });
     shared.isDown = true;
@@ -593,7 +592,7 @@ describe('several processes', () => {
         shared.isDown = true;
         await one.lines.run(at('a'), to('b'));
         shared.isDown = false;
-        one.lines.deliver(at('a'), at('b'));
+        one.lines.deliver(at('a'), 'b');
         await until(() => accepted.length > 0);
         expect(await settledOf(two, 'a')).toEqual({ kind: 'renewed', text: 'of b' });
       },
@@ -607,7 +606,7 @@ describe('several processes', () => {
       shared.isDown = false;
       // It has what both know, and shares it with its next change.
       expect(await settledOf(one, 'a')).toEqual({ kind: 'renewed', text: 'of c' });
-      one.lines.deliver(at('a'), at('b'));
+      one.lines.deliver(at('a'), 'b');
       await until(() => accepted.at(-1)?.includes('of c') === true);
       for (const token of ['a', 'b']) {
         expect(await settledOf(setUp({ shared }), token)).toEqual({ kind: 'renewed', text: 'of c' });
@@ -618,7 +617,7 @@ describe('several processes', () => {
       const { one, two } = createTwo();
       await one.lines.run(at('a'), to('b'));
       two.lines.forget(at('a'));
-      one.lines.deliver(at('a'), at('b'));
+      one.lines.deliver(at('a'), 'b');
       expect(await settledOf(two, 'a')).toEqual({ kind: 'renewed', text: 'of none' });
     });
   });
@@ -703,7 +702,7 @@ describe('several processes', () => {
     lines.present(at('a'));
     await settle();
     expect(changes).toBe(2);
-    lines.deliver(at('a'), at('c'));
+    lines.deliver(at('a'), 'c');
     lines.forgetToken(at('x'));
     await settle();
     expect(changes).toBe(3);
@@ -781,7 +780,7 @@ describe('several processes', () => {
     ['invalid_grant', 'invalid_grant'],
     ['a text of\na stranger', 'refused'],
   ])('take from a line that a token was refused, and no free text: %j', async (reason, taken) => {
-    const refused = [{ token: 'key', reason, issuedAt: 0, until: 8e15 }];
+    const refused = [{ token: 'key', reason, until: 8e15 }];
     const { run, answering } = setUp({ shared: knowing({ spent: [], refused }) });
     expect((await run('key', answering(renewed))).settled).toEqual({ kind: 'ended', reason: taken });
   });
@@ -805,7 +804,7 @@ describe('several processes', () => {
 
   it('give the answer of a token that another session answers only to those who have the token', async () => {
     const { one, two } = createTwo();
-    const forged = { ...place('victim'), token: 'attacker' };
+    const forged = { line: place('victim').line, token: 'attacker' };
     await one.run('victim', one.answering(renewed));
     const exchange = {
       run: () => Promise.resolve(exchanged('attacker', { kind: 'renewed', text: 'of the attacker' })),
@@ -817,7 +816,7 @@ describe('several processes', () => {
 
   it('let no later answer of a stranger displace those of the session that he names', async () => {
     const { one, two } = createTwo();
-    const at = (line: string, token: string): Place => ({ line, token, issuedAt: 0 });
+    const at = (line: string, token: string): Place => ({ line, token });
     const to = (next: Place, text = `of ${next.token}`, former: readonly Place[] = []) => ({
       former,
       run: () => Promise.resolve({ kind: 'renewed' as const, text, place: next }),

@@ -37,7 +37,7 @@ export function createAskOnce(
   /** A question stands in a line of its own. */
   function placeOf(secrets: readonly string[]) {
     const token = `${adapter}:once:${hash(JSON.stringify(secrets))}`;
-    return { line: token, token, issuedAt: 0 };
+    return { line: token, token };
   }
 
   return async (secrets, ask) => {

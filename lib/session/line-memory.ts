@@ -1,9 +1,16 @@
 import { createBoundedMap, stringBytes } from '../core/bounded-map.ts';
 import { mergeLines } from './line-merge.ts';
 import { emptyLine, isOpen, lifeOf, openMs, settledOf, refusedMs } from './token-line.ts';
-import type { Issue, KnownLine, Place, RefusedToken, SettledRefresh, TokenLine } from './token-line.ts';
+import type { IsHeld, KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
 export type LineMemory = ReturnType<typeof createLineMemory>;
+
+/** The newest tokens of a session that this process has seen. */
+interface NewestToken {
+  readonly token: string;
+  /** When its access token was issued, in milliseconds since the epoch. */
+  readonly issuedAt: number;
+}
 
 /** Longer than the duration of any request. */
 const newestMs = 10 * 60_000;
@@ -30,12 +37,8 @@ export function createLineMemory(now: () => number) {
   const lines = (max: number) =>
     createBoundedMap<KnownLine>({ max, maxSizeOfOne: maxLineBytes, sizeOf: bytesOf, ttlMs: openMs, now });
   const [open, closing] = [lines(maxOpenBytes), lines(maxClosingBytes)];
-  const newest = createBoundedMap<Issue>({ max: maxTokens, ttlMs: newestMs, now });
-  const refused = createBoundedMap<Pick<RefusedToken, 'reason' | 'issuedAt'>>({
-    max: maxTokens,
-    ttlMs: refusedMs,
-    now,
-  });
+  const newest = createBoundedMap<NewestToken>({ max: maxTokens, ttlMs: newestMs, now });
+  const refused = createBoundedMap<{ readonly reason: string }>({ max: maxTokens, ttlMs: refusedMs, now });
   const resting = createBoundedMap<true>({ max: maxTokens, ttlMs: defaultRestMs, now });
 
   const get = (name: string): KnownLine => open.get(name) ?? closing.get(name) ?? unknown;
@@ -50,11 +53,10 @@ export function createLineMemory(now: () => number) {
 
   return {
     get,
-    /** What the holder of tokens gets. */
-    find(place: Place): SettledRefresh | undefined {
-      const refusal = refused.get(place.token);
-      const ended = refusal !== undefined && refusal.issuedAt >= place.issuedAt ? refusal : undefined;
-      return settledOf(get(place.line).line, place, now()) ?? (ended && { kind: 'ended', reason: ended.reason });
+    /** What the holder of a token gets. */
+    find({ line, token }: Place, isHeld?: IsHeld): SettledRefresh | undefined {
+      const refusal = refused.get(token);
+      return settledOf(get(line).line, token, now(), isHeld) ?? (refusal && { kind: 'ended', reason: refusal.reason });
     },
     replace,
     /** Adds what is known elsewhere. @returns what is known together */
@@ -63,8 +65,8 @@ export function createLineMemory(now: () => number) {
       replace(name, { line: merged, version: merged === line ? version : undefined });
       return merged;
     },
-    refuse({ token, issuedAt }: Place, reason: string): void {
-      refused.set(token, { reason, issuedAt });
+    refuse({ token }: Place, reason: string): void {
+      refused.set(token, { reason });
     },
     rest({ token }: Place, ms: number): void {
       resting.set(token, true, { ttl: ms });
@@ -73,11 +75,11 @@ export function createLineMemory(now: () => number) {
     stopResting({ token }: Place): void {
       resting.delete(token);
     },
-    noteNewest({ line, token, issuedAt }: Place): void {
-      newest.set(line, { token, issuedAt });
+    noteNewest(name: string, token: NewestToken): void {
+      newest.set(name, token);
     },
-    /** The newest tokens of the session that this process has seen in the last ten minutes. */
-    newestOf: ({ line }: Place): Issue | undefined => newest.get(line),
+    /** The newest token of the session that this process has seen in the last ten minutes. */
+    newestOf: ({ line }: Place): NewestToken | undefined => newest.get(line),
     forget({ line, token }: Place): void {
       [open, closing].forEach((map) => map.delete(line));
       refused.delete(token);

@@ -1,5 +1,5 @@
-import { answerOf, endOf, entriesOf, laterOf, latestOf, tidy } from './token-line.ts';
-import type { RefusedToken, SpentToken, TokenLine } from './token-line.ts';
+import { answerOf, endOf, entriesOf, laterOf, tidy } from './token-line.ts';
+import type { SpentToken, TokenLine } from './token-line.ts';
 
 /**
  * What two processes know together, in either order. Of two exchanges of one token the later one counts, and a closing token stays
@@ -11,10 +11,8 @@ export function mergeLines(one: TokenLine, other: TokenLine, now: number): Token
   const spent = new Map(one.spent.map((each) => [each.token, each]));
   for (const each of other.spent) spent.set(each.token, mergeSpent(spent.get(each.token), each));
   const refused = new Map(one.refused.map((each) => [each.token, each]));
-  for (const each of other.refused) {
-    const known = refused.get(each.token);
-    if (known === undefined || isLaterRefusal(each, known)) refused.set(each.token, each);
-  }
+  for (const each of other.refused)
+    if ((refused.get(each.token)?.until ?? 0) < each.until) refused.set(each.token, each);
   const ended = [...refused.values()].sort((a, b) => a.until - b.until || (a.token < b.token ? -1 : 1));
   const all = [...spent.values()].sort((a, b) => a.at - b.at || (a.token < b.token ? -1 : 1));
   const merged = tidy({ spent: all, refused: ended, answers: mergeAnswers(one, other) }, now);
@@ -22,38 +20,39 @@ export function mergeLines(one: TokenLine, other: TokenLine, now: number): Token
   const isSame =
     merged.spent.length === own.size &&
     merged.spent.every((each) => isSameEntry(own.get(each.token), each)) &&
-    merged.refused.every((each) => one.refused.includes(each)) &&
+    merged.refused.every(({ token, until }) =>
+      one.refused.some((each) => each.token === token && each.until === until),
+    ) &&
     Object.entries(merged.answers).every(([newest, text]) => answerOf(one, newest) === text);
   return isSame ? one : merged;
 }
 
-function isSameEntry(one: SpentToken | undefined, other: SpentToken): boolean {
-  const names = ['issued', 'newest', 'at', 'newestAt', 'until', 'closes'] as const;
-  return one !== undefined && names.every((name) => one[name] === other[name]);
+function isSameEntry(one: SpentToken | undefined, { issued, newest, at, until, closes }: SpentToken): boolean {
+  const isSameStep = one?.issued === issued && one.newest === newest && one.at === at;
+  return isSameStep && one.until === until && one.closes === closes;
 }
 
-function isLaterRefusal(one: RefusedToken, other: RefusedToken): boolean {
-  return (one.issuedAt - other.issuedAt || one.until - other.until) > 0;
-}
-
-/** The texts of both lines. Of one token that the provider gave twice, the one that was issued later. */
+/** The texts of both lines. Of one token that the provider gave twice, the later one. */
 function mergeAnswers(one: TokenLine, other: TokenLine): TokenLine['answers'] {
   const isLater = (text: string, newest: string): boolean => {
-    const [own, known, said] = [answerOf(one, newest), latestOf(one.spent, newest), latestOf(other.spent, newest)];
-    if (own === undefined || known === undefined || said === undefined) return own === undefined;
-    return (said.newestAt - known.newestAt || said.at - known.at || Number(text > own)) > 0;
+    const own = answerOf(one, newest);
+    const byTime = timeOf(other, newest) - timeOf(one, newest);
+    return own === undefined || byTime > 0 || (byTime === 0 && text > own);
   };
   const later = Object.entries(other.answers).filter(([newest, text]) => isLater(text, newest));
   return { ...one.answers, ...Object.fromEntries(later) };
 }
 
+/** When the line's newest tokens of this name were issued. */
+function timeOf({ spent }: TokenLine, newest: string): number {
+  return Math.max(0, ...spent.filter((each) => each.newest === newest).map(({ newestAt }) => newestAt));
+}
+
 function mergeSpent(one: SpentToken | undefined, other: SpentToken): SpentToken {
   if (one === undefined) return other;
-  const latest = laterOf(one, other);
-  const { newest, newestAt } = latest;
-  // The provider gave the token again, twice.
-  if (one.issued === one.token && other.issued === one.token && one.newestAt !== other.newestAt) return latest;
-  if (one.issued !== other.issued || isAgain(one, other) || isAgain(other, one)) {
+  const { newest, newestAt } = laterOf(one, other);
+  const isRepeat = one.issued === one.token && one.at !== other.at;
+  if (one.issued !== other.issued || isRepeat || isAgain(one, other) || isAgain(other, one)) {
     const later = other.at > one.at || (other.at === one.at && other.issued > one.issued) ? other : one;
     return { ...later, newest, newestAt };
   }

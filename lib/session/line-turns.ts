@@ -201,6 +201,7 @@ function shiftTimes<Stored extends StoredLine>(stored: Stored, byMs: number): St
     spent: stored.spent.map((each) => ({
       ...each,
       at: each.at + byMs,
+      newestAt: each.newestAt + byMs,
       until: each.until + byMs,
       ...(each.closes !== undefined && { closes: each.closes + byMs }),
     })),
@@ -213,7 +214,7 @@ function isStoredLine(value: unknown): value is StoredLine {
   return (
     isRecord(value) &&
     isListOf(value['spent'], ['token', 'issued', 'newest'], ['at', 'newestAt', 'until']) &&
-    isListOf(value['refused'], ['token', 'reason'], ['issuedAt', 'until']) &&
+    isListOf(value['refused'], ['token', 'reason'], ['until']) &&
     (value['failure'] === undefined || isRecord(value['failure']))
   );
 }

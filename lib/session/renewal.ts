@@ -14,7 +14,7 @@ import { verdictReason, verifyStored } from './source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant, StoredSession } from './source.ts';
 import { openMs } from './token-line.ts';
 import { placeOf } from './token-lines.ts';
-import type { Exchanged, Place, TokenAnswer } from './token-lines.ts';
+import type { Exchanged, IsHeld, Place, TokenAnswer } from './token-lines.ts';
 
 /** The newest tokens of a line may have to be renewed themselves, and others may renew them meanwhile. */
 const maxRounds = 4;
@@ -90,7 +90,7 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
     while (former.length < maxRounds) {
       const place =
         former.length === 0 && request.place !== undefined ? request.place : placeOf(source.adapter, current);
-      if (request.isHeadSent() && !lines.knows(place)) {
+      if (request.isHeadSent() && !lines.knows(place, heldBy(context, current))) {
         if (best !== undefined) return best;
         emit({ type: 'refresh_skipped', reason: 'headers_sent' });
         return { kind: 'skipped' };
@@ -108,6 +108,16 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
     }
     if (best !== undefined) return best;
     throw new AuthError('token_rejected');
+  };
+}
+
+/** Tells an answer from tokens that are not newer than a request's own: a provider may give the same refresh token again. */
+export function heldBy<Content>({ source }: SessionContext<Content>, held: StoredSession<Content>): IsHeld {
+  return (text) => {
+    const given = source.deserialize(text);
+    if (given === undefined) return false;
+    const { refreshToken, issuedAt } = source.toStored(given);
+    return refreshToken === held.refreshToken && issuedAt <= held.issuedAt;
   };
 }
 
@@ -143,7 +153,7 @@ function createRound<Content>(
     const { settled, isNew } = await askLine(round);
     if (settled.kind === 'ended') {
       // Not by its place: an unverified token may name another user's session.
-      const isSuperseded = lines.isSuperseded(placeOf(source.adapter, current));
+      const isSuperseded = lines.isSuperseded(placeOf(source.adapter, current), current.issuedAt);
       if (settled.reason === 'superseded' || isSuperseded) return { kind: 'ended', reason: 'superseded' };
       if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
       return settled;
@@ -159,7 +169,7 @@ function createRound<Content>(
     }
     const taken = await takeAnswer(context, next, places, isNew ? 'new' : request.variant);
     if (taken.kind === 'renewed') {
-      lines.note(placeOf(source.adapter, next));
+      lines.note(placeOf(source.adapter, next), next.issuedAt);
       if (!isConfirmed) unconfirmed.add(taken.session);
     }
     // Renewed before `renewSession` was called: its claims may be outdated, too.
@@ -182,6 +192,7 @@ function createAskLine<Content>(context: SessionContext<Content>): (round: Round
     };
     return lines.run(place, {
       former,
+      isHeld: heldBy(context, current),
       variant: variant?.name,
       run: (signal) => refresh(current, call, signal),
     });
@@ -298,12 +309,12 @@ export async function resolutionOf<Content>(
   { session, stored, places }: Renewed<Content>,
   cookies: RequestCookies,
 ): Promise<Resolution> {
-  const received = placeOf(source.adapter, stored);
-  const keys = revocations.keysOf(stored, received.token);
+  const { token } = placeOf(source.adapter, stored);
+  const keys = revocations.keysOf(stored, token);
   return {
     session,
     cookies: await writer.write(stored.content, cookies),
-    onDelivered: () => places.forEach((place) => lines.deliver(place, received)),
+    onDelivered: () => places.forEach((place) => lines.deliver(place, token)),
     isCurrent: () => revocations.knownRevocation(keys) === undefined && !revocations.isSpent(keys),
   };
 }

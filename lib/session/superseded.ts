@@ -29,7 +29,7 @@ export function createFindSuperseded<Content>(context: SessionContext<Content>):
   return async (content, { cookieHeader, peer }) => {
     const given = source.toStored(content);
     const place = placeOf(source.adapter, given);
-    const known = knownReason(context, place);
+    const known = knownReason(context, given, place);
     if (known !== undefined) return known;
     // Whether their claims are outdated does not matter here.
     const { standing } = await revocations.check(revocations.keysOf({ ...given, issuedAt: Infinity }, place.token));
@@ -38,16 +38,18 @@ export function createFindSuperseded<Content>(context: SessionContext<Content>):
   };
 }
 
-/** What this process knows of the tokens. */
-function knownReason<Content>(context: SessionContext<Content>, place: Place): string | undefined {
-  const { source, lines } = context;
+/** What this process knows of the refresh token. */
+function knownReason<Content>(
+  { source, lines }: SessionContext<Content>,
+  { issuedAt }: StoredSession<Content>,
+  place: Place,
+): string | undefined {
   const settled = lines.settled(place);
   if (settled?.kind === 'ended') return settled.reason;
   const next = settled && source.deserialize(settled.text);
-  const { token, issuedAt } = next === undefined ? place : placeOf(source.adapter, source.toStored(next));
-  // A provider may give the same refresh token again: then it counts what became of that.
-  if (token === place.token && issuedAt > place.issuedAt) return knownReason(context, { ...place, issuedAt });
-  return token !== place.token || lines.isSuperseded(place) ? 'superseded' : undefined;
+  // A provider may give the same refresh token again.
+  const isExchanged = next !== undefined && placeOf(source.adapter, source.toStored(next)).token !== place.token;
+  return isExchanged || lines.isSuperseded(place, issuedAt) ? 'superseded' : undefined;
 }
 
 async function holdsNewer<Content>(

@@ -3,8 +3,8 @@ import type { LineMemory } from './line-memory.ts';
 import type { LineTurns, Turn } from './line-turns.ts';
 import type { OutageReport } from './outages.ts';
 import { mergeLines } from './line-merge.ts';
-import { exchange, refuse, settledOf, spentOf } from './token-line.ts';
-import type { KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
+import { exchange, newestFor, settledOf, refuse } from './token-line.ts';
+import type { IsHeld, KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
 /** The provider's answer to the exchange of a token. */
 export type Exchanged =
@@ -28,6 +28,7 @@ export interface TokenAnswer {
 export interface Exchange {
   /** Where the tokens stand that led to this one, the browser's own first: their holders get its answer, too. */
   readonly former?: readonly Place[];
+  readonly isHeld?: IsHeld;
   /** The name of the variant, where this is one. */
   readonly variant?: string | undefined;
   readonly run: (signal: AbortSignal) => Promise<Exchanged>;
@@ -103,10 +104,10 @@ async function exchangeInTurn(
   signal: AbortSignal,
 ): Promise<TokenAnswer | undefined> {
   const { now, turns, memory } = parts;
-  const { former = [] } = exchanging;
+  const { former = [], isHeld } = exchanging;
   if (turns === undefined) return undefined;
   // This process may know a newer one, as after an outage.
-  const settledIn = (shared: KnownLine) => settledOf(memory.learn(place.line, shared), place, now());
+  const settledIn = (shared: KnownLine) => settledOf(memory.learn(place.line, shared), place.token, now(), isHeld);
   const turn = await turns.take(place, signal, settledIn);
   if (!('holder' in turn)) {
     if (turn.kind === 'ended') memory.refuse(place, turn.reason);
@@ -114,8 +115,8 @@ async function exchangeInTurn(
   }
   // A full line drops tokens between: where one that led to this one leads elsewhere, this one was exchanged.
   const known = memory.learn(place.line, turn.shared);
-  const led = former.find(({ token }) => (spentOf(known, token, now())?.newest ?? place.token) !== place.token);
-  const newer = settledOf(known, place, now()) ?? (led && settledOf(known, led, now()));
+  const led = former.find(({ token }) => (newestFor(known, token, now()) ?? place.token) !== place.token);
+  const newer = settledOf(known, place.token, now(), isHeld) ?? (led && settledOf(known, led.token, now()));
   if (newer !== undefined) {
     turns.settle(place, turn, (line) => line, signal).catch(() => undefined);
     return { settled: newer, isNew: false };
@@ -150,14 +151,14 @@ function conclude(
   answer: Exchanged,
   state: KnownLine,
 ): TokenAnswer {
-  const { former = [] } = exchanging;
+  const { former = [], isHeld } = exchanging;
   const { now, turns, memory } = parts;
-  const settled = settledOf(memory.learn(place.line, state), place, now()) ?? answer;
+  const settled = settledOf(memory.learn(place.line, state), place.token, now(), isHeld) ?? answer;
   if (settled.kind === 'ended') memory.refuse(place, settled.reason);
   // The tokens that led to this one may stand in other lines: without a session id, or under an earlier one.
   for (const name of new Set(former.map(({ line }) => line))) {
     if (name === place.line || answer.kind === 'ended') continue;
-    const apply = withAnswer(parts, { ...place, line: name }, answer, exchanging);
+    const apply = withAnswer(parts, { line: name, token: place.token }, answer, exchanging);
     const known = memory.get(name);
     memory.learn(name, { line: apply(known.line) });
     turns?.change(name, known, apply).catch(() => undefined);
@@ -166,11 +167,11 @@ function conclude(
 }
 
 /** The line with the answer. */
-function withAnswer({ now }: LineParts, asked: Place, answer: Exchanged, { former = [] }: Exchange) {
+function withAnswer({ now }: LineParts, { line: name, token }: Place, answer: Exchanged, { former = [] }: Exchange) {
   return (line: TokenLine): TokenLine => {
-    if (answer.kind === 'ended') return refuse(line, asked, answer.reason, now());
+    if (answer.kind === 'ended') return refuse(line, token, answer.reason, now());
     const { text, place, lifeMs } = answer;
-    const isForeign = asked.line !== place.line;
-    return exchange(line, asked.token, { ...place, text, isForeign, lifeMs, held: former[0]?.token }, now());
+    const isForeign = name !== place.line;
+    return exchange(line, token, { newest: place.token, text, isForeign, lifeMs, held: former[0]?.token }, now());
   };
 }

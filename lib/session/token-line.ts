@@ -28,7 +28,7 @@ export interface SpentToken {
   readonly newest: string;
   /** When it was exchanged; later than what the line knew then. */
   readonly at: number;
-  /** When the provider issued `newest`, by the provider's clock: of two, the later one is the newest. */
+  /** When `newest` was issued, by the same clock: the later one is the newest. */
   readonly newestAt: number;
   /** Until when its holders get the newest tokens. */
   readonly until: number;
@@ -38,25 +38,17 @@ export interface SpentToken {
   readonly isForeign?: boolean;
 }
 
-export interface RefusedToken {
+interface RefusedToken {
   readonly token: string;
   readonly reason: string;
-  /** When the tokens were issued that the provider refused: it says nothing of later ones. */
-  readonly issuedAt: number;
   readonly until: number;
 }
 
-/** Tokens that the provider issued. It may give a refresh token again; then only the time tells one issue from the next. */
-export interface Issue {
+/** Where a refresh token stands: its session's line, and the token. A token without a session id has a line of its own. */
+export interface Place {
+  readonly line: string;
   /** Identifies the refresh token without revealing it. */
   readonly token: string;
-  /** When the provider issued them, by the provider's clock; 0 where nothing says it. */
-  readonly issuedAt: number;
-}
-
-/** Where tokens stand: in their session's line. Those without a session id have a line of their own. */
-export interface Place extends Issue {
-  readonly line: string;
 }
 
 /** A line as this process knows it. */
@@ -66,12 +58,16 @@ export interface KnownLine {
   readonly version?: string | undefined;
 }
 
-/** What became of tokens, as the line says it to each of their holders: the newest tokens, or the provider's refusal. */
+/** What became of a token, as the line says it to each of its holders: its newest tokens, or the provider's refusal. */
 export type SettledRefresh =
   { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
 
+/** Whether tokens as text are no newer than those that one has, as where the provider gives a token again. */
+export type IsHeld = (text: string) => boolean;
+
 /** What a token was exchanged for. */
-interface NewTokens extends Issue {
+interface NewTokens {
+  readonly newest: string;
   readonly text: string;
   readonly isForeign?: boolean;
   /** How long holders of the token get it, in milliseconds. Default: eight days. */
@@ -95,59 +91,56 @@ const maxCharacters = 64 * 1024;
 
 export const emptyLine: TokenLine = { spent: [], refused: [], answers: {} };
 
-/** What the holder of tokens gets: the newest ones, where these are of another refresh token or of a later time, else a refusal. */
-export function settledOf(line: TokenLine, { token, issuedAt }: Issue, now: number): SettledRefresh | undefined {
-  const spent = spentOf(line, token, now);
-  const text = spent && answerOf(line, spent.newest);
-  if (text !== undefined && (spent?.newest !== token || spent.newestAt > issuedAt)) return { kind: 'renewed', text };
-  const refused = line.refused.find((each) => each.token === token && each.issuedAt >= issuedAt && each.until >= now);
+/** @param isHeld whether the asking one has these tokens: they are no answer to it */
+export function settledOf(line: TokenLine, token: string, now: number, isHeld?: IsHeld): SettledRefresh | undefined {
+  const newest = newestFor(line, token, now);
+  const text = newest === undefined ? undefined : answerOf(line, newest);
+  if (text !== undefined && isHeld?.(text) !== true) return { kind: 'renewed', text };
+  const refused = line.refused.find((each) => each.token === token && each.until >= now);
   return refused && { kind: 'ended', reason: refused.reason };
 }
 
-/** The entry of a token that was exchanged, as long as it says where the token leads. */
-export function spentOf({ spent }: TokenLine, token: string, now: number): SpentToken | undefined {
-  return spent.find((each) => each.token === token && endOf(each) >= now);
+/** The newest token, which the holder of a token gets. */
+export function newestFor(line: TokenLine, token: string, now: number): string | undefined {
+  return line.spent.find((each) => each.token === token && endOf(each) >= now)?.newest;
 }
 
 /**
- * A token was exchanged: its holders, and those of all tokens that led to it, get the newest tokens. The first answer stays, because
- * others already use it; where the provider gave the token itself again, the one that was issued later.
- *
- * @returns the very same line where an earlier answer stays
+ * A token was exchanged: its holders, and those of all tokens that led to it, get the newest tokens. The first answer stays,
+ * because others already use it, except where the provider gave the token itself again. @returns the very same line then
  */
 export function exchange(
   line: TokenLine,
   token: string,
-  { token: newest, issuedAt, text, isForeign = false, lifeMs = openMs, held }: NewTokens,
+  { newest, text, isForeign = false, lifeMs = openMs, held }: NewTokens,
   now: number,
 ): TokenLine {
-  const first = spentOf(line, token, now);
-  const isAnswered = first !== undefined && answerOf(line, first.newest) !== undefined;
-  const isSettled = isAnswered && (first.newest !== token || first.newestAt > issuedAt);
+  const first = newestFor(line, token, now);
+  const isSettled = first !== undefined && first !== token && answerOf(line, first) !== undefined;
   if (isSettled || text.length > maxCharacters) return line;
   const until = now + lifeMs;
-  const at = Math.max(now, ...line.spent.map((each) => each.at + 1));
-  const known = answerOf(line, newest) === undefined ? undefined : latestOf(line.spent, newest);
-  const isLate = known !== undefined && known.newestAt > issuedAt;
-  const newestAt = isLate ? known.newestAt : issuedAt;
-  const own = { token, issued: newest, newest, at, newestAt, until, ...(isForeign && { isForeign }) };
+  const at = Math.max(now, ...line.spent.map(({ newestAt }) => newestAt + 1));
+  const entryOf = (spent: string): SpentToken => {
+    return { token: spent, issued: newest, newest, at, newestAt: at, until, ...(isForeign && { isForeign }) };
+  };
+  // A token that the provider gives again is not spent (WorkOS documents that tokens may be rotated): only requests under way need the answer.
+  const isAgain = reachOf(newest, entriesOf(line.spent)).has(token);
   const others = line.spent
-    .filter((each) => each.token !== token)
+    .filter((each) => each.token !== token && !(isAgain && each.token === newest))
     .map((each) =>
       each.token === held && isOpenAt(each, now) ? { ...each, until: Math.max(each.until, until) } : each,
     );
-  // A late success takes precedence over the refusal of a second attempt, unless both are about the same token.
-  const isAgain = newest === token;
-  const refused = line.refused.filter((each) => each.token !== token || (isAgain && each.issuedAt >= issuedAt));
-  const answers = isLate ? line.answers : { ...line.answers, [newest]: text };
-  return tidy({ spent: [...others, own], refused, answers }, now);
+  const own = token === newest ? [] : [entryOf(token)];
+  if (isAgain) own.push(close(entryOf(newest), now));
+  // A late success takes precedence over the refusal of a second attempt with the same token.
+  const refused = line.refused.filter((each) => each.token !== token);
+  return tidy({ spent: [...others, ...own], refused, answers: { ...line.answers, [newest]: text } }, now);
 }
 
-/** The provider refused tokens. @returns the very same line where it says what became of them */
-export function refuse(line: TokenLine, { token, issuedAt }: Issue, reason: string, now: number): TokenLine {
-  if (settledOf(line, { token, issuedAt }, now) !== undefined) return line;
-  const others = line.refused.filter((each) => each.token !== token);
-  return tidy({ ...line, refused: [...others, { token, reason, issuedAt, until: now + refusedMs }] }, now);
+/** The provider refused a token. @returns the very same line where it says that the token was exchanged, or refused */
+export function refuse(line: TokenLine, token: string, reason: string, now: number): TokenLine {
+  if (settledOf(line, token, now) !== undefined) return line;
+  return tidy({ ...line, refused: [...line.refused, { token, reason, until: now + refusedMs }] }, now);
 }
 
 /** Drops a token and those that led to it or lead where it leads: the sign-in of all of them is over. */
@@ -158,24 +151,24 @@ export function forgetToken(line: TokenLine, token: string, now: number): TokenL
 }
 
 /**
- * A browser that held a token received newer ones, so that only requests that were sent before carry it, and the tokens that led to them.
+ * A browser that held a token received a newer one, so that only requests that were sent before carry it, and the tokens that led to it.
  *
  * @param received what the browser received
  * @returns the very same line where nothing changes
  */
-export function deliver(line: TokenLine, token: string, received: Issue, now: number): TokenLine {
-  const isOver = leadingTo(line, received);
-  return closeAll(line, (each) => isOver(each) || (each.token === token && token !== received.token), now);
+export function deliver(line: TokenLine, token: string, received: string, now: number): TokenLine {
+  const leads = leadingTo(line, received);
+  return closeAll(line, (each) => each.token === token || leads(each), now);
 }
 
 /**
- * A request carries tokens, so that its browser has received them, whichever response brought them: only requests that were sent before
- * carry those that led to them.
+ * A request carries a token, so that its browser has received it, whichever response brought it: only requests that were sent before
+ * carry those that led to it.
  *
  * @returns the very same line where nothing changes
  */
-export function present(line: TokenLine, received: Issue, now: number): TokenLine {
-  return closeAll(line, leadingTo(line, received), now);
+export function present(line: TokenLine, token: string, now: number): TokenLine {
+  return closeAll(line, leadingTo(line, token), now);
 }
 
 function closeAll(line: TokenLine, isOver: (each: SpentToken) => boolean, now: number): TokenLine {
@@ -184,23 +177,15 @@ function closeAll(line: TokenLine, isOver: (each: SpentToken) => boolean, now: n
   return { ...line, spent: line.spent.map((each) => (over.has(each) ? close(each, now) : each)) };
 }
 
-/** Whether a token led to tokens that a browser received: to another refresh token, or to this issue of its own. */
-function leadingTo({ spent }: TokenLine, { token, issuedAt }: Issue): (each: SpentToken) => boolean {
+function leadingTo({ spent }: TokenLine, token: string): (each: SpentToken) => boolean {
   const entries = entriesOf(spent);
-  return (each) =>
-    each.token === token ? each.newest === token && each.newestAt <= issuedAt : reachOf(each.token, entries).has(token);
+  return (each) => each.token !== token && reachOf(each.token, entries).has(token);
 }
 
-/** Which of two knows newer tokens. Of two that were issued in the same second, those of the later exchange. */
+/** Which of two knows the newer token. */
 export function laterOf(one: SpentToken, other: SpentToken): SpentToken {
-  const byTime = other.newestAt - one.newestAt || other.at - one.at;
-  return byTime > 0 || (byTime === 0 && other.newest > one.newest) ? other : one;
-}
-
-/** The entry that says when the newest tokens of this name were issued, as those of their text. */
-export function latestOf(spent: readonly SpentToken[], newest: string): SpentToken | undefined {
-  const named = spent.filter((each) => each.newest === newest);
-  return named.length === 0 ? undefined : named.reduce(laterOf);
+  if (one.newestAt !== other.newestAt) return other.newestAt > one.newestAt ? other : one;
+  return other.newest > one.newest ? other : one;
 }
 
 function close(spent: SpentToken, now: number): SpentToken {
@@ -248,9 +233,8 @@ export function tidy({ spent, refused, answers }: TokenLine, now: number): Token
     const found = [...reach.values()].filter((entry) => entry !== undefined);
     // A token that was exchanged itself is not the newest; one that the provider gave again may be.
     const ends = found.filter((entry) => reach.get(entry.newest) === undefined);
-    const { newest } = (ends.length > 0 ? ends : found).reduce(laterOf);
-    const times = spent.filter((entry) => entry.newest === newest).map(({ newestAt }) => newestAt);
-    return { ...each, newest, newestAt: Math.max(...times) };
+    const { newest, newestAt } = (ends.length > 0 ? ends : found).reduce(laterOf);
+    return { ...each, newest, newestAt };
   };
   const open = spent.filter((each) => endOf(each) >= now).map(lead);
   const used = (): string[] => [...new Set(open.map(({ newest }) => newest))];

@@ -4,7 +4,7 @@ import type { AdapterName } from '../types.ts';
 import type { Emit } from './events.ts';
 import { createLineMemory } from './line-memory.ts';
 import { createLineTurns } from './line-turns.ts';
-import { forever, hash } from './record.ts';
+import { hash } from './record.ts';
 import { createOutageReport } from './outages.ts';
 import type { OutageReport } from './outages.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
@@ -12,9 +12,9 @@ import type { StoredSession } from './source.ts';
 import { exchangeToken, VariantRefused } from './token-exchange.ts';
 import type { Exchange, LineParts, TokenAnswer } from './token-exchange.ts';
 import { deliver, exchange, forgetToken, present } from './token-line.ts';
-import type { Issue, Place, SettledRefresh, TokenLine } from './token-line.ts';
+import type { IsHeld, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
-export type { Place, SettledRefresh } from './token-line.ts';
+export type { IsHeld, Place, SettledRefresh } from './token-line.ts';
 export type { Exchanged, TokenAnswer } from './token-exchange.ts';
 
 /** One line of tokens per session: one exchange per token, delivery, and rest after a failure. */
@@ -28,7 +28,7 @@ export interface TokenLines {
    */
   run(place: Place, exchanging: Exchange): Promise<TokenAnswer>;
   /** Whether the token's answer is available or pending, so that `run` starts nothing. */
-  knows(place: Place): boolean;
+  knows(place: Place, isHeld?: IsHeld): boolean;
   /** The token's answer, where it is available. */
   settled(place: Place): SettledRefresh | undefined;
   /** Whether an exchange failed recently, so that only a request that needs it should start the next one. */
@@ -36,14 +36,16 @@ export interface TokenLines {
   /**
    * A late request carries a token that was exchanged here since: its browser has a newer one, and the session continues. A
    * later token is that of a new sign-in into the same session.
+   *
+   * @param issuedAt of the token, in milliseconds since the epoch
    */
-  isSuperseded(place: Place): boolean;
-  /** Notes that this process has seen tokens. */
-  note(place: Place): void;
+  isSuperseded(place: Place, issuedAt: number): boolean;
+  /** Notes that this process has seen tokens. @param issuedAt in milliseconds since the epoch */
+  note(place: Place, issuedAt: number): void;
   /** Gives requests with a spent token its successor, where no refresh produced it. */
   follow(place: Place, newest: Place, text: string): void;
   /** A browser received tokens: only requests that were sent before carry the token that they replace. */
-  deliver(place: Place, received: Issue): void;
+  deliver(place: Place, newest: string): void;
   /** A request carries a token that was verified: its browser has received it. */
   present(place: Place): void;
   /** The session has ended; no request gets its tokens any more. */
@@ -83,7 +85,7 @@ export function createTokenLines(settings: {
   }
 
   function run(place: Place, exchanging: Exchange): Promise<TokenAnswer> {
-    const settled = memory.find(place);
+    const settled = memory.find(place, exchanging.isHeld);
     if (settled !== undefined) return Promise.resolve({ settled, isNew: false });
     const joined = flights.get(place.token);
     if (joined !== undefined) return join(joined, place, exchanging);
@@ -94,21 +96,21 @@ export function createTokenLines(settings: {
 
   return {
     run,
-    knows: (place) => memory.find(place) !== undefined || flights.has(place.token),
+    knows: (place, isHeld) => memory.find(place, isHeld) !== undefined || flights.has(place.token),
     settled: (place) => memory.find(place),
     isResting: memory.isResting,
-    isSuperseded(place) {
+    isSuperseded(place, issuedAt) {
       const newest = memory.newestOf(place);
-      return newest !== undefined && newest.issuedAt >= place.issuedAt && newest.token !== place.token;
+      return newest !== undefined && newest.issuedAt >= issuedAt && newest.token !== place.token;
     },
-    note: (place) => memory.noteNewest(place),
+    note: ({ line, token }, issuedAt) => memory.noteNewest(line, { token, issuedAt }),
     follow({ line: name, token }, newest, text) {
       const isForeign = newest.line !== name;
       const { line } = memory.get(name);
       const isKnown = line.spent.some((each) => each.token === token);
-      const followed = exchange(line, token, { ...newest, text, isForeign }, now());
+      const followed = exchange(line, token, { newest: newest.token, text, isForeign }, now());
       // The response to this request carries the tokens, so only requests under way need them.
-      memory.learn(name, { line: isKnown ? followed : deliver(followed, token, newest, now()) });
+      memory.learn(name, { line: isKnown ? followed : deliver(followed, token, newest.token, now()) });
     },
     ...createEnds(parts),
   };
@@ -172,8 +174,8 @@ function createEnds({
   }
 
   return {
-    deliver: ({ line, token }, received) => change(line, (known) => deliver(known, token, received, now())),
-    present: (place) => change(place.line, (known) => present(known, place, now())),
+    deliver: ({ line, token }, newest) => change(line, (known) => deliver(known, token, newest, now())),
+    present: ({ line, token }) => change(line, (known) => present(known, token, now())),
     forgetToken: ({ line, token }) => change(line, (known) => forgetToken(known, token, now())),
     forget(place) {
       memory.forget(place);
@@ -190,13 +192,11 @@ function outOfTime(cause?: unknown): AuthError {
   return new AuthError('provider_unavailable', { cause, reason: 'timeout', retryAfter: 5 });
 }
 
-/** Where a session's tokens stand. */
+/** Where a session's refresh token stands. */
 export function placeOf(
   adapter: AdapterName,
-  { refreshToken, sessionId, issuedAt }: Pick<StoredSession<unknown>, 'refreshToken' | 'sessionId' | 'issuedAt'>,
+  { refreshToken, sessionId }: Pick<StoredSession<unknown>, 'refreshToken' | 'sessionId'>,
 ): Place {
   const token = `${adapter}:${hash(refreshToken)}`;
-  const line = sessionId === undefined ? token : `${adapter}:session:${hash(sessionId)}`;
-  // An unverified token may name any time, and a line holds only times.
-  return { line, token, issuedAt: Math.min(Math.max(issuedAt, 0), forever) };
+  return { line: sessionId === undefined ? token : `${adapter}:session:${hash(sessionId)}`, token };
 }
