@@ -2,6 +2,7 @@
 import { follow } from '../../example-app/providers/supabase/browser.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { flowPrefix } from '../support/variant.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
 let app: BackendApp;
@@ -64,7 +65,7 @@ describe('the code of a callback', () => {
     const visitor = app.visitor();
     const callback = await walk(visitor);
     for (const name of [...visitor.cookies.keys()]) if (/-flows?-/.test(name)) visitor.cookies.delete(name);
-    expect([...visitor.cookies.keys()]).toEqual([`${app.cookieName}-code-verifier`]);
+    expect([...visitor.cookies.keys()]).toEqual([`${flowPrefix}${app.cookieName}-code-verifier`]);
     const done = await visitor.get(callback);
     expect([done.status, done.headers.location]).toEqual([303, '/']);
     expect([...visitor.cookies.keys()]).toEqual([app.cookieName]);
