@@ -3,6 +3,7 @@ import { createClient } from 'redis';
 import { createOutageReport } from '../lib/session/outages.ts';
 import { createRevocations } from '../lib/session/revocations.ts';
 import { createTokenLines, placeOf } from '../lib/session/token-lines.ts';
+import { readToken } from '../lib/tokens/access-token.ts';
 import type { Exchanged } from '../lib/session/token-lines.ts';
 import { createRedisCoordinator } from '../lib/redis/index.ts';
 import { startRedisServer } from '../__tests__/support/redis-server.ts';
@@ -34,8 +35,12 @@ export async function loadManySessions(count: number): Promise<void> {
 
   async function refresh(index: number): Promise<void> {
     const sessionId = `session_${String(index).padStart(24, '0')}`;
-    const place = placeOf('b2b', { sessionId, refreshToken: `refresh-${index}` });
-    const next = placeOf('b2b', { sessionId, refreshToken: `refresh-${index} next` });
+    const place = placeOf('b2b', { sessionId, refreshToken: `refresh-${index}`, token: readToken(`access-${index}`) });
+    const next = placeOf('b2b', {
+      sessionId,
+      refreshToken: `refresh-${index} next`,
+      token: readToken(`access-${index} next`),
+    });
     const answer: Exchanged = { kind: 'renewed', text: String(index).padEnd(answerLength, 'x'), place: next };
     const { isNew } = await lines.run(place, { run: () => Promise.resolve(answer) });
     if (!isNew) throw new Error('A session was loaded twice');

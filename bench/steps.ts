@@ -135,7 +135,7 @@ function sessionLike(content: Opened) {
     claims,
     expiresAt,
   };
-  const keys = { session: undefined, subjects: [], token: undefined, beganAt: 0, issuedAt: 0 };
+  const keys = { session: undefined, subjects: [], pair: undefined, beganAt: 0, issuedAt: 0 };
   return { session, keys, validUntil: expiresAt, checkedAt: Date.now(), changes: unseen };
 }
 

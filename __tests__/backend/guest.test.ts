@@ -101,7 +101,7 @@ it('shares the refresh of the complete session with other requests, and repeats 
       lines.push(line);
       if (early === undefined) return shared.take(line, turn, unless);
       const [at, until] = [Date.now(), Date.now() + 60_000];
-      const spent = [{ token: turn.token, issued: 'newest', newest: 'newest', at, newestAt: at, until }];
+      const spent = [{ pair: turn.token, issued: 'newest', newest: 'newest', at, newestAt: at, until }];
       const answer = JSON.stringify({ newest: early });
       early = undefined;
       const kept = JSON.stringify({ spent, refused: [] });

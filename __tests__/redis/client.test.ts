@@ -211,8 +211,11 @@ describe('without Redis', () => {
       shared: createRedisCoordinator({ client: createClient(), password }),
     });
     const answer = { kind: 'renewed', text: 'new' } as const;
-    const exchanged = { ...answer, place: { line: 'session', token: 'next' } };
-    const result = await lines.run({ line: 'session', token: 'token' }, { run: () => Promise.resolve(exchanged) });
+    const exchanged = { ...answer, place: { line: 'session', token: 'next', pair: 'next' } };
+    const result = await lines.run(
+      { line: 'session', token: 'token', pair: 'token' },
+      { run: () => Promise.resolve(exchanged) },
+    );
     expect(result).toMatchObject({ settled: answer, isNew: true });
     expect(events).toEqual(['coordinator_unavailable']);
   });

@@ -81,12 +81,18 @@ function exchange(lines: TokenLines, name: string, refresh: () => Promise<Settle
   const line = lineOf(name);
   const run = async () => {
     const settled = await refresh();
-    return settled.kind === 'ended' ? settled : { ...settled, place: { line, token: `after ${name}` } };
+    return settled.kind === 'ended'
+      ? settled
+      : { ...settled, place: { line, token: `after ${name}`, pair: `after ${name}` } };
   };
-  return lines.run({ line, token: `b2b:${hash(name)}` }, { run });
+  return lines.run({ ...placeOf(name), line }, { run });
 }
 
-const placeOf = (name: string): Place => ({ line: lineOf(name), token: `b2b:${hash(name)}` });
+const placeOf = (name: string): Place => ({
+  line: lineOf(name),
+  token: `b2b:${hash(name)}`,
+  pair: `b2b:${hash(name)}`,
+});
 
 function linesOf(shared: SharedCoordinator, emit: (event: { readonly type: string }) => unknown = () => undefined) {
   return createTokenLines({ now: Date.now, emit: (event) => void emit(event), timeoutMs: 5_000, shared });

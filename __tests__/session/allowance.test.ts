@@ -1,5 +1,6 @@
 import { jest } from '@jest/globals';
 import { createAllowances } from '../../lib/session/allowance.ts';
+import { readToken } from '../../lib/tokens/access-token.ts';
 import { createClock } from '../support/clock.ts';
 
 const home = '192.0.2.1';
@@ -14,7 +15,10 @@ function setUp() {
   const refresh = (
     kind: 'renewed' | 'ended',
     { refreshToken = `token-${(count += 1)}`, network = home, sessionId = 'session' } = {},
-  ) => allowanceOf(network).refresh({ refreshToken, sessionId }, true, () => Promise.resolve({ kind }));
+  ) =>
+    allowanceOf(network).refresh({ refreshToken, sessionId, token: readToken('') }, true, () =>
+      Promise.resolve({ kind }),
+    );
   const refreshTimes = async (times: number, ...call: Parameters<typeof refresh>): Promise<void> => {
     for (let time = 0; time < times; time += 1) await refresh(...call);
   };
@@ -52,14 +56,14 @@ describe('refresh tokens beside a genuine access token', () => {
   it('that fail count for their access token alone, if it names no session', async () => {
     const { allowanceOf } = setUpCalls();
     let count = 0;
-    const fail = (text?: string) => {
-      const token = text === undefined ? {} : { token: { text, header: {}, claims: {}, isCompact: true } };
-      const stored = { refreshToken: `token-${(count += 1)}`, sessionId: undefined, ...token };
+    const fail = (text: string) => {
+      const token = { text, header: {}, claims: {}, isCompact: true };
+      const stored = { refreshToken: `token-${(count += 1)}`, sessionId: undefined, token };
       return allowanceOf(home).refresh(stored, true, () => Promise.resolve({ kind: 'ended' }));
     };
     for (let time = 0; time < 10; time += 1) await fail('one');
     await expect(fail('one')).rejects.toMatchObject({ code: 'provider_unavailable' });
-    for (const other of ['another', undefined]) expect(await fail(other)).toEqual({ kind: 'ended' });
+    for (const other of ['another', '']) expect(await fail(other)).toEqual({ kind: 'ended' });
   });
 
   it('that succeed do not count', async () => {
@@ -155,7 +159,7 @@ describe('calls for unverified tokens', () => {
     const { allowanceOf } = setUpCalls();
     const allowance = allowanceOf(home);
     const token = { text: 'own', header: {}, claims: {}, isCompact: true };
-    const stored = { refreshToken: 'own', sessionId: undefined };
+    const stored = { refreshToken: 'own', sessionId: undefined, token: readToken('another') };
     const ended = () => Promise.resolve({ kind: 'ended' });
     const isProof = () => false;
     await allowance.spend(token, ended, isProof);
@@ -170,7 +174,9 @@ describe('calls for unverified tokens', () => {
   it('are refreshes, too, unless they renew', async () => {
     const { allowanceOf } = setUpCalls();
     const refresh = (kind: string) =>
-      allowanceOf(home).refresh({ refreshToken: '', sessionId: undefined }, false, () => Promise.resolve({ kind }));
+      allowanceOf(home).refresh({ refreshToken: '', sessionId: undefined, token: readToken('') }, false, () =>
+        Promise.resolve({ kind }),
+      );
     for (let time = 0; time < 15; time += 1) await refresh('renewed');
     for (let time = 0; time < 10; time += 1) await refresh('ended');
     await expect(refresh('renewed')).rejects.toMatchObject(used);

@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { errors } from 'jose';
 import { AuthError } from '../../lib/errors.ts';
+import { readToken } from '../../lib/tokens/access-token.ts';
 import type { Verdict } from '../../lib/session/source.ts';
 import type { Token } from '../../lib/tokens/access-token.ts';
 import { createClock } from '../support/clock.ts';
@@ -106,7 +107,7 @@ describe('a bearer token', () => {
     await app.endSession({ userId: 'ada' });
     expect(await app.resolveBearer(token, {})).toBeUndefined();
     const facts = { sessionId: 'session', userId: 'ada', beganAt: 0, issuedAt: startedAt };
-    await other.beginSession({ ...facts, refreshToken: 'own' }, 0);
+    await other.beginSession({ ...facts, refreshToken: 'own', token: readToken('') }, 0);
     expect((await app.resolveBearer(token, {}))?.user.id).toBe('ada');
   });
 

@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { createClock } from '../support/clock.ts';
 import {
+  storedOf,
   createMemoryApp,
   createMemoryBrowser,
   createMemoryProvider,
@@ -19,7 +20,7 @@ interface Cached {
 /** The first look-up of a cached session asks about revocations; only a change makes a later one ask again. */
 async function signInAndLookUp(app: MemoryApp, userId = 'ada'): Promise<Cached> {
   const issued = app.provider.issue(userId);
-  const content = { ...issued, beganAt: await app.resolver.beginSession(issued) };
+  const content = { ...issued, beganAt: await app.resolver.beginSession(storedOf(issued)) };
   const header = createMemoryBrowser(content).header();
   await visit(app, header);
   const isCached = (): boolean => app.resolver.cachedSession(header) !== undefined;
@@ -82,7 +83,7 @@ it('serves no session from the cache after another request learned of its end in
   await two.resolver.endSession({ userId: 'ada' });
   expect([first.isCached(), second.isCached()]).toEqual([true, true]);
   // A sign-in of the same user asks the coordinator.
-  await one.resolver.beginSession({ ...provider.issue('ada'), sessionId: 'another' });
+  await one.resolver.beginSession(storedOf({ ...provider.issue('ada'), sessionId: 'another' }));
   expect([first.isCached(), second.isCached()]).toEqual([false, false]);
 });
 

@@ -3,6 +3,7 @@ import {
   createMemoryApp,
   createMemoryBrowser,
   createMemoryProvider,
+  storedOf,
   tokenLifetimeMs,
   visit,
 } from '../support/memory-sessions.ts';
@@ -36,8 +37,8 @@ async function startSignedIn() {
 
 async function signIn({ resolver, provider }: MemoryApp) {
   const content = provider.issue('ada');
-  const begun = { ...content, beganAt: await resolver.beginSession(content) };
-  return { kept: { ...begun, content: begun, tokenLifetimeMs }, browser: createMemoryBrowser(begun) };
+  const begun = { ...content, beganAt: await resolver.beginSession(storedOf(content)) };
+  return { kept: storedOf(begun), browser: createMemoryBrowser(begun) };
 }
 
 async function sees(app: MemoryApp, browser: MemoryBrowser): Promise<string | undefined> {
@@ -170,7 +171,7 @@ describe('what a process learned from the coordinator', () => {
       const { one, two, clock, shared } = createProcesses();
       const content = one.provider.issue('ada');
       await one.resolver.endSession(target);
-      if (isSpared) await one.resolver.beginSession(content, content.beganAt);
+      if (isSpared) await one.resolver.beginSession(storedOf(content), content.beganAt);
       const header = createMemoryBrowser(content).header();
       expect((await visit(two, header)).session?.user.id).toBe(isSpared ? 'ada' : undefined);
       clock.advance(9 * 24 * 60 * 60_000);
@@ -183,7 +184,7 @@ describe('what a process learned from the coordinator', () => {
 });
 
 it.each<[string, (app: MemoryApp, kept: Awaited<ReturnType<typeof signIn>>['kept']) => Promise<unknown>]>([
-  ['endSession', ({ resolver }, { sessionId }) => resolver.endSession({ sessionId })],
+  ['endSession', ({ resolver }, { content: { sessionId } }) => resolver.endSession({ sessionId })],
   ['a sign-out', ({ resolver }, kept) => resolver.revokeSession(kept)],
 ])('a watched session ends at once by %s in this process', async (_, call) => {
   const { one, kept, browser } = await startSignedIn();
@@ -240,8 +241,8 @@ describe('a call that keeps the tokens of one session', () => {
 
 describe('the coordinator is told nothing', () => {
   it.each<[string, (app: MemoryApp, content: MemoryContent) => Promise<unknown>]>([
-    ['of a sign-in that no call concerns', ({ resolver }, content) => resolver.beginSession(content)],
-    ['of one that does not say when it began', ({ resolver }, content) => resolver.beginSession(content, 0)],
+    ['of a sign-in that no call concerns', ({ resolver }, content) => resolver.beginSession(storedOf(content))],
+    ['of one that does not say when it began', ({ resolver }, content) => resolver.beginSession(storedOf(content), 0)],
     [
       'of the other sessions of a session without a user',
       ({ resolver }, content) => resolver.endOthers({ ...content, userId: undefined }),

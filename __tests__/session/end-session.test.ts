@@ -1,5 +1,6 @@
 import { jest } from '@jest/globals';
 import {
+  storedOf,
   createMemoryApp,
   createMemoryBrowser,
   createMemoryProvider,
@@ -23,7 +24,7 @@ const seesWhom = async (app: MemoryApp, browser: MemoryBrowser): Promise<string 
 /** A sign-in as an adapter completes it. */
 async function signIn({ resolver, provider }: MemoryApp, userId: string): Promise<MemoryBrowser> {
   const content = provider.issue(userId);
-  return createMemoryBrowser({ ...content, beganAt: await resolver.beginSession(content) });
+  return createMemoryBrowser({ ...content, beganAt: await resolver.beginSession(storedOf(content)) });
 }
 
 describe('endSession', () => {
@@ -67,7 +68,7 @@ describe('endSession', () => {
     const second = 1_700_000_000_000;
     const signInAtProvider = async (isOurs: boolean): Promise<MemoryBrowser> => {
       const content = { ...app.provider.issue('ada'), beganAt: second };
-      if (isOurs) await app.resolver.beginSession(content, second);
+      if (isOurs) await app.resolver.beginSession(storedOf(content), second);
       return createMemoryBrowser(content);
     };
     const before = await signInAtProvider(true);
@@ -93,12 +94,12 @@ describe('endSession', () => {
   it('for the user ends a session that was signed in again right after endSession for the session', async () => {
     const app = createMemoryApp();
     const content = app.provider.issue('ada');
-    const old = createMemoryBrowser({ ...content, beganAt: await app.resolver.beginSession(content) });
+    const old = createMemoryBrowser({ ...content, beganAt: await app.resolver.beginSession(storedOf(content)) });
     app.clock.advance(10_000);
     await app.resolver.endSession({ sessionId: content.sessionId });
     app.clock.advance(2_000);
     const again = { ...app.provider.issue('ada'), sessionId: content.sessionId };
-    const browser = createMemoryBrowser({ ...again, beganAt: await app.resolver.beginSession(again) });
+    const browser = createMemoryBrowser({ ...again, beganAt: await app.resolver.beginSession(storedOf(again)) });
     expect([await seesWhom(app, browser), await seesWhom(app, old)]).toEqual(['ada', undefined]);
     app.clock.advance(3_000);
     await app.resolver.endSession({ userId: 'ada' });
@@ -366,7 +367,7 @@ describe('in several processes', () => {
     expect(await seesWhom(one, browser)).toBe('ada');
     const second = Math.floor(one.clock.now() / 1000) * 1000;
     const content = { ...one.provider.issue('ada'), beganAt: second };
-    await two.resolver.beginSession(content, second);
+    await two.resolver.beginSession(storedOf(content), second);
     expect(await seesWhom(one, createMemoryBrowser(content))).toBe('ada');
   });
 
@@ -376,7 +377,7 @@ describe('in several processes', () => {
     const shared = createShared();
     const [one, two] = [createMemoryApp({ clock, provider, shared }), createMemoryApp({ clock, provider, shared })];
     const content = provider.issue('ada');
-    const browser = createMemoryBrowser({ ...content, beganAt: await one.resolver.beginSession(content) });
+    const browser = createMemoryBrowser({ ...content, beganAt: await one.resolver.beginSession(storedOf(content)) });
     const arrived = Promise.withResolvers<undefined>();
     shared.heldBy = arrived.promise;
     const before = shared.lookUps;
@@ -416,7 +417,7 @@ describe('in several processes', () => {
     const [one, two] = createTwo(shared);
     const content = one.provider.issue('ada');
     await one.resolver.signOut(createMemoryBrowser(content).header());
-    expect(await two.resolver.beginSession(content)).toBe(two.clock.now() + 1);
+    expect(await two.resolver.beginSession(storedOf(content))).toBe(two.clock.now() + 1);
     expect(await two.resolver.revocationOf(content.sessionId)).toBe('signed_out');
     shared.read = (subject) => (subject.includes(':user:') ? Promise.reject(new Error('away')) : read(subject));
     expect(await seesWhom(two, createMemoryBrowser(content))).toBeUndefined();
@@ -496,11 +497,11 @@ describe('in several processes', () => {
     const behind = createMemoryApp({ clock: createClock(clock.now() - 30_000), shared });
     const app = createMemoryApp({ clock, shared });
     const content = app.provider.issue('ada');
-    const browser = createMemoryBrowser({ ...content, beganAt: await app.resolver.beginSession(content) });
+    const browser = createMemoryBrowser({ ...content, beganAt: await app.resolver.beginSession(storedOf(content)) });
     await behind.resolver.endSession({ sessionId: content.sessionId });
     expect(await seesWhom(app, browser)).toBeUndefined();
     const again = { ...app.provider.issue('ada'), sessionId: content.sessionId };
-    const beganAt = await app.resolver.beginSession(again);
+    const beganAt = await app.resolver.beginSession(storedOf(again));
     expect(await seesWhom(app, createMemoryBrowser({ ...again, beganAt }))).toBe('ada');
   });
 
@@ -543,7 +544,7 @@ describe('in several processes', () => {
       const ahead = createMemoryApp({ clock: createClock(clock.now() + 24 * 60 * 60_000), provider, shared });
       await ahead.resolver[call]({ userId: 'ada' });
       const content = provider.issue('ada');
-      await app.resolver.beginSession(content, content.beganAt);
+      await app.resolver.beginSession(storedOf(content), content.beganAt);
       const browser = createMemoryBrowser(content);
       await seesWhom(app, browser);
       const before = provider.calls.length;

@@ -15,7 +15,7 @@ const unknown: KnownLine = { line: emptyLine };
 const { signal } = new AbortController();
 const none = (): undefined => undefined;
 
-const at = (token: string): Place => ({ line: 'session', token });
+const at = (token: string): Place => ({ line: 'session', token, pair: token });
 
 /** Processes that share a coordinator. Only their waits move its clock. */
 function setUp() {
@@ -369,7 +369,7 @@ describe('a line at the coordinator', () => {
     expect([commands, waits]).toEqual([Array.from({ length: 5 }, () => 'settle'), [10, 10, 10, 10]]);
   });
 
-  const spent = { token: 'a', issued: 'b', newest: 'b', at: 0, newestAt: 0, until: 1_000, closes: 1_000 };
+  const spent = { pair: 'a', issued: 'b', newest: 'b', at: 0, newestAt: 0, until: 1_000, closes: 1_000 };
   const refused = { token: 'x', reason: 'invalid_grant', until: 1_000 };
   const reading = (line: object, answer = '{"b":"of b"}') =>
     answering({ line: JSON.stringify(line), answer }).turns.take(at('z'), signal, none);
@@ -403,7 +403,8 @@ describe('a line at the coordinator', () => {
   it('has texts of 1,000 characters at most', async () => {
     const [text, longer] = ['x'.repeat(1_000), 'x'.repeat(1_001)];
     for (const [list, whole] of Object.entries({ spent, refused })) {
-      const line = (token: string) => ({ spent: [], refused: [], [list]: [{ ...whole, token }] });
+      const name = list === 'spent' ? 'pair' : 'token';
+      const line = (value: string) => ({ spent: [], refused: [], [list]: [{ ...whole, [name]: value }] });
       expect(await reading(line(text))).toMatchObject({ shared: { line: line(text) } });
       await expect(reading(line(longer))).rejects.toThrow();
     }

@@ -23,7 +23,7 @@ const nextTurn = (): Promise<unknown> => new Promise((resolve) => setImmediate(r
 /** Processes before a provider that gives the same refresh token again; the user's role is in the claims. */
 async function setUp(count: number) {
   const clock = createClock(1_700_000_000_000);
-  const answer: { role: number; padding: string; held?: Promise<unknown> } = { role: 0, padding: '' };
+  const answer: { role: number; padding: string; held?: Promise<unknown> | undefined } = { role: 0, padding: '' };
   const provider = createMemoryProvider(clock);
   provider.refresh = async (content) => {
     provider.calls.push(content.refreshToken);
@@ -121,6 +121,63 @@ describe('where the provider does not rotate refresh tokens', () => {
     expect(provider.calls).toHaveLength(2);
   });
 
+  it('one process asks about tokens that the provider refuses, and each hears of it', async () => {
+    const { apps, browser, clock, provider } = await setUp(3);
+    clock.advance(tokenLifetimeMs);
+    provider.refresh = ({ refreshToken }) => {
+      provider.calls.push(refreshToken);
+      return Promise.resolve({ kind: 'ended', reason: 'invalid_grant' });
+    };
+    const header = browser.header();
+    for (const app of apps) expect((await visit(app, header)).session).toBeNull();
+    expect(provider.calls).toHaveLength(2);
+    expect(apps.flatMap(({ eventTypes }) => eventTypes()).filter((type) => type === 'session_ended')).toHaveLength(1);
+    const given = fromCookie(browser.cookie!)!;
+    for (const { resolver } of apps) {
+      const request = { cookieHeader: undefined, peer: undefined };
+      expect(await resolver.findSuperseded(given, request)).toBe('invalid_grant');
+    }
+  });
+
+  it('tokens of before have the reason for which the provider refused their refresh token since', async () => {
+    const { apps, browser, clock, provider, visitTo } = await setUp(1);
+    const former = fromCookie(browser.cookie!)!;
+    clock.advance(tokenLifetimeMs);
+    await visitTo(0);
+    const { held, header } = { held: fromCookie(browser.cookie!)!, header: browser.header() };
+    clock.advance(1_000);
+    provider.refresh = () => Promise.resolve({ kind: 'ended', reason: 'invalid_grant' });
+    await apps[0]!.resolver.renewSession({ userId: 'ada' });
+    await visit(apps[0]!, header);
+    for (const given of [former, held]) {
+      const request = { cookieHeader: undefined, peer: undefined };
+      expect(await apps[0]!.resolver.findSuperseded(given, request)).toBe('invalid_grant');
+    }
+  });
+
+  it('an answer that arrives after a later one, from a process that lost its turn, replaces nothing', async () => {
+    const { answer, apps, browser, clock, provider, resolver } = await setUp(2);
+    await resolver.renewSession({ userId: 'ada' });
+    const header = browser.header();
+    const gate = Promise.withResolvers<unknown>();
+    answer.held = gate.promise;
+    const late = visit(apps[0]!, header);
+    while (provider.calls.length < 2) await nextTurn();
+    // Longer than its turn.
+    clock.advance(3_000);
+    answer.held = undefined;
+    browser.receive(await visit(apps[1]!, header));
+    clock.advance(1_000);
+    answer.role = 1;
+    const refresh = (content: MemoryContent) => provider.refresh(content);
+    const variant = { name: 'organization 1', isReached: has(1), refresh };
+    browser.receive(await apps[1]!.resolver.switchSession(browser.header(), variant, {}));
+    gate.resolve(undefined);
+    expect(has(1)((await late).session)).toBe(true);
+    expect(has(1)((await visit(apps[0]!, header)).session)).toBe(true);
+    expect(provider.calls).toHaveLength(4);
+  });
+
   describe('a process that waits for another one', () => {
     /** Both need newer tokens; the first has sent its call. */
     async function waiting() {
@@ -140,7 +197,8 @@ describe('where the provider does not rotate refresh tokens', () => {
       const { first, open, provider, second, shared } = await waiting();
       const take = shared.take.bind(shared);
       shared.take = async (line, turn, unless) => {
-        if (unless.length === 0) {
+        // Not the first one, which keeps its turn.
+        if (unless.length > 0) {
           open();
           await first;
         }
@@ -150,7 +208,7 @@ describe('where the provider does not rotate refresh tokens', () => {
       expect(provider.calls).toHaveLength(2);
     });
 
-    it('sends two commands for its first look, and then one each time', async () => {
+    it('sends one command each time that it looks', async () => {
       const { first, open, provider, second, shared } = await waiting();
       const take = shared.take.bind(shared);
       const asked: number[] = [];
@@ -161,7 +219,7 @@ describe('where the provider does not rotate refresh tokens', () => {
       };
       expect((await second()).session?.user.id).toBe('ada');
       await first;
-      expect([asked.slice(0, 4), provider.calls.length]).toEqual([[2, 0, 1, 1], 2]);
+      expect([asked.slice(0, 4), provider.calls.length]).toEqual([[3, 3, 3, 3], 2]);
     });
   });
 });

@@ -25,11 +25,11 @@ const names = [
   'withdrawn',
   'allowed',
 ];
-const tokens = Array.from('abcdefghijkl', (letter) => freshName({ token: letter, issuedAt: 0 }));
+const tokens = Array.from('abcdefghijkl', (letter) => freshName({ pair: letter, issuedAt: 0 }));
 const begun = fc.record({
   beganAt: fc.constant(5),
   issuedAt: fc.integer({ min: 0, max: 6 }),
-  token: fc.constantFrom('a', 'b', 'c', 'own'),
+  pair: fc.constantFrom('a', 'b', 'c', 'own'),
 });
 /** Of any calls and sign-ins. */
 const records = fc
@@ -43,10 +43,10 @@ const records = fc
 const presented = fc.record({
   beganAt: fc.integer({ min: 0, max: 7 }),
   issuedAt: fc.integer({ min: 0, max: 7 }),
-  token: fc.constantFrom(undefined, 'a', 'b'),
+  pair: fc.constantFrom(undefined, 'a', 'b'),
 });
 const inputs = { least: 2_000, variable: 'RECORD_RUNS' };
-const at = { beganAt: 5, issuedAt: 5, token: 'a' };
+const at = { beganAt: 5, issuedAt: 5, pair: 'a' };
 
 describe('merging records', () => {
   it('gives the same in any order, with any grouping, and any number of times', async () => {
@@ -80,20 +80,20 @@ describe('merging records', () => {
 });
 
 describe('a sign-in that is spared', () => {
-  const own = { beganAt: 5, issuedAt: 5, token: 'own' };
+  const own = { beganAt: 5, issuedAt: 5, pair: 'own' };
   const noEnds = { ended: -1, closed: -1, signedOut: -1, replaced: -1, withdrawn: -1 };
-  const isStale = (record: SessionRecord, token: Partial<typeof own> | { readonly token: undefined } = {}) =>
+  const isStale = (record: SessionRecord, token: Partial<typeof own> | { readonly pair: undefined } = {}) =>
     standingOf({ ...record, ...noEnds }, { ...own, ...token }) === 'stale';
   const begin = (record: SessionRecord, token = own) => mergeRecords(record, continuing(record, token));
 
   it('makes every token stale that was issued until its own, whatever is known of these', async () => {
     const known = fc.tuple(records, fc.integer({ min: 0, max: 5 }), fc.constantFrom('a', 'b', 'z'));
     await checkInputs(
-      fc.property(known, ([before, issuedAt, token]) => {
-        expect(isStale(begin(before), { issuedAt, token })).toBe(true);
+      fc.property(known, ([before, issuedAt, pair]) => {
+        expect(isStale(begin(before), { issuedAt, pair })).toBe(true);
         // Also that of another one that was spared.
-        const earlier = begin(before, { beganAt: 5, issuedAt, token });
-        expect(isStale(begin(earlier), { issuedAt, token })).toBe(true);
+        const earlier = begin(before, { beganAt: 5, issuedAt, pair });
+        expect(isStale(begin(earlier), { issuedAt, pair })).toBe(true);
       }),
       inputs,
     );
@@ -101,30 +101,30 @@ describe('a sign-in that is spared', () => {
 
   it.each(['ended', 'closed'])('makes every token stale that was issued until the call that spares it: %s', (name) => {
     const after = begin({ [name]: 9 });
-    expect(isStale(after, { issuedAt: 9, token: 'a' })).toBe(true);
-    expect(isStale(after, { issuedAt: 10, token: 'a' })).toBe(false);
+    expect(isStale(after, { issuedAt: 9, pair: 'a' })).toBe(true);
+    expect(isStale(after, { issuedAt: 10, pair: 'a' })).toBe(false);
     expect(isStale(after)).toBe(false);
   });
 
   it('leaves its own token as renewSession has it, before and after, however often it begins', async () => {
     const issued = fc.integer({ min: 1, max: 12 });
-    const shown = fc.record({ issuedAt: issued, token: fc.constantFrom('own', undefined) });
+    const shown = fc.record({ issuedAt: issued, pair: fc.constantFrom('own', undefined) });
     await checkInputs(
-      fc.property(records, records, shown, (before, later, { issuedAt, token }) => {
+      fc.property(records, records, shown, (before, later, { issuedAt, pair }) => {
         const withoutBegin = (record: SessionRecord) => {
           const others = Object.entries(record).filter(([name]) => name !== 'continued' && !name.startsWith('own:'));
           return Object.fromEntries(others);
         };
         const begun = begin(begin(before, { ...own, issuedAt }), { ...own, issuedAt });
         const after = mergeRecords(begun, withoutBegin(later));
-        expect(isStale(after, { issuedAt, token })).toBe(isStale(withoutBegin(after), { issuedAt, token }));
+        expect(isStale(after, { issuedAt, pair })).toBe(isStale(withoutBegin(after), { issuedAt, pair }));
       }),
       inputs,
     );
   });
 
   it('leaves the bearer tokens that were issued later live', () => {
-    expect(isStale(begin(emptyRecord), { issuedAt: own.issuedAt + 1, token: undefined })).toBe(false);
+    expect(isStale(begin(emptyRecord), { issuedAt: own.issuedAt + 1, pair: undefined })).toBe(false);
   });
 
   it('says nothing of tokens that do not say when they were issued', () => {
@@ -157,7 +157,7 @@ describe('a presented token', () => {
     );
   });
 
-  it.each<[string, SessionRecord, Partial<typeof at> | { readonly token: undefined }, string]>([
+  it.each<[string, SessionRecord, Partial<typeof at> | { readonly pair: undefined }, string]>([
     ['is live where nothing is known', emptyRecord, {}, 'live'],
     ['ends by endSession at the time of its sign-in', { ended: 5 }, {}, 'ended'],
     ['of a sign-in after endSession is live', { ended: 4 }, {}, 'live'],
@@ -203,7 +203,7 @@ describe('a presented token', () => {
     ['from a moment after renewSession is stale, as the provider may be ahead', { stale: 4 }, {}, 'stale'],
     ['from a minute after renewSession is stale', { stale: 5 }, { issuedAt: 60_005 }, 'stale'],
     ['from more than a minute after renewSession is live', { stale: 5 }, { issuedAt: 60_006 }, 'live'],
-    ['without a refresh token from after renewSession is live', { stale: 4 }, { token: undefined }, 'live'],
+    ['without a refresh token from after renewSession is live', { stale: 4 }, { pair: undefined }, 'live'],
     ['that was renewed after renewSession is live', { stale: 5, [freshName(at)]: 5 }, {}, 'live'],
     ['that was renewed is stale again after the next call', { stale: 6, [freshName(at)]: 5 }, {}, 'stale'],
     ['of a grant that was taken back is over', { withdrawn: 5 }, {}, 'ended'],
@@ -223,11 +223,11 @@ describe('a presented token', () => {
     ],
     ['of a client that was allowed before its grant was taken back is over', { withdrawn: 4, allowed: 4 }, {}, 'ended'],
     ['of a grant that was taken back is not renewed', { withdrawn: 5, stale: 5, [freshName(at)]: 5 }, {}, 'ended'],
-    ['of another renewal is stale', { stale: 5, [freshName({ ...at, token: 'b' })]: 5 }, {}, 'stale'],
+    ['of another renewal is stale', { stale: 5, [freshName({ ...at, pair: 'b' })]: 5 }, {}, 'stale'],
     [
       'without a refresh token counts by its time',
-      { stale: 5, [freshName({ token: undefined, issuedAt: 5 })]: 5 },
-      { token: undefined },
+      { stale: 5, [freshName({ pair: undefined, issuedAt: 5 })]: 5 },
+      { pair: undefined },
       'live',
     ],
     ['that was exchanged in a switch is spent', { [spentName('a')]: 1 }, {}, 'spent'],

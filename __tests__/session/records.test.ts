@@ -154,9 +154,9 @@ describe('the look-up keys', () => {
     });
   });
 
-  it('differ for each adapter, and keep the times and the token', () => {
+  it('differ for each adapter, and keep the times and the tokens', () => {
     const keys = keysOf(facts, 'token');
-    expect(keys).toMatchObject({ token: 'token', beganAt: 1, issuedAt: forever });
+    expect(keys).toMatchObject({ pair: 'token', beganAt: 1, issuedAt: forever });
     const others = createKeysOf('backend')(facts, 'token').subjects;
     expect(others.filter((subject) => keys.subjects.includes(subject))).toEqual([]);
   });

@@ -20,7 +20,7 @@ function verified(validForMs = 1_000): VerifiedSession {
       claims: { sub: 'user', exp: validUntil / 1000 },
       expiresAt: validUntil,
     },
-    keys: { session: 'session', subjects: [], token: undefined, beganAt: 0, issuedAt: 0 },
+    keys: { session: 'session', subjects: [], pair: undefined, beganAt: 0, issuedAt: 0 },
     validUntil,
     checkedAt: clock.now(),
     changes: unseen,

@@ -1,5 +1,6 @@
 import { AuthError } from '../../lib/errors.ts';
 import { admitSignIn, placeSession, refuseLarge, verifyIssued } from '../../lib/session/sign-in.ts';
+import { readToken } from '../../lib/tokens/access-token.ts';
 import type { SignInContext, SignInRequest } from '../../lib/session/sign-in.ts';
 import type { EndedSession } from '../../lib/session/sign-out.ts';
 import type { Verdict } from '../../lib/session/source.ts';
@@ -37,7 +38,7 @@ function setUp({ left = [], verdict = { kind: 'live', session: ada }, fits = tru
         return Promise.resolve(verdict);
       },
       factsOf: () => facts,
-      toStored: (content) => ({ ...facts, content, refreshToken: '', tokenLifetimeMs: 0 }),
+      toStored: (content) => ({ ...facts, content, refreshToken: '', tokenLifetimeMs: 0, token: readToken('') }),
     },
     writer: {
       fits(content, userId) {

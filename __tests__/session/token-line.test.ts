@@ -5,15 +5,17 @@ import {
   deliver,
   emptyLine,
   exchange,
-  forgetToken,
+  forgetPair,
   isOpen,
   lifeOf,
   newestFor as newestTokenFor,
   openMs,
+  pairOf,
   settledOf,
   present,
   refuse,
   refusedMs,
+  tokenOf,
 } from '../../lib/session/token-line.ts';
 import type { TokenLine } from '../../lib/session/token-line.ts';
 
@@ -98,8 +100,8 @@ describe('a token', () => {
       undefined,
       'z',
     ]);
-    const forgotten = forgetToken(both, 'a', now);
-    expect([newestFor(forgotten, 'b'), newestFor(forgotten, 'x'), forgetToken(line, 'x', now)]).toEqual([
+    const forgotten = forgetPair(both, 'a', now);
+    expect([newestFor(forgotten, 'b'), newestFor(forgotten, 'x'), forgetPair(line, 'x', now)]).toEqual([
       undefined,
       'z',
       line,
@@ -174,7 +176,7 @@ describe('limits', () => {
     expect([larger.spent, larger.answers]).toEqual([[], {}]);
 
     const [own] = full.spent;
-    const many = Array.from({ length: 64 }, (_, index) => ({ ...own!, token: `t${index}` }));
+    const many = Array.from({ length: 64 }, (_, index) => ({ ...own!, pair: `t${index}` }));
     expect(mergeLines({ ...full, spent: many }, emptyLine, now).spent).toHaveLength(16);
   });
 
@@ -184,68 +186,12 @@ describe('limits', () => {
     expect([merged.spent.length, Object.keys(merged.answers), newestFor(merged, 'a')]).toEqual([4, [], undefined]);
   });
 
-  it('know of a token that the provider gives again the later text, in either order', () => {
-    const again = (line: TokenLine, text: string, at: number) => exchange(line, 'a', { newest: 'a', text }, at);
-    const first = again(chain('xa'), 'first', now);
-    const second = again(first, 'second', now + 1);
-    for (const token of ['x', 'a']) {
-      for (const line of [second, mergeLines(first, second, now + 1), mergeLines(second, first, now + 1)])
-        expect(settledOf(line, token, now + 1)).toEqual({ kind: 'renewed', text: 'second' });
-    }
-    const [one, other] = [again(emptyLine, 'one', now), again(emptyLine, 'other', now)];
-    expect(mergeLines(one, other, now)).toEqual(mergeLines(other, one, now));
-  });
-
-  it('are no answer to one that has them, and an exchange for another token replaces them', () => {
-    const again = exchange(emptyLine, 'a', { newest: 'a', text: 'of a' }, now);
-    expect(settledOf(again, 'a', now, (text) => text === 'of a')).toBeUndefined();
-    expect(settledOf(again, 'a', now, () => false)).toEqual({ kind: 'renewed', text: 'of a' });
-    const next = exchange(again, 'a', { newest: 'b', text: 'of b' }, now);
-    expect(newestFor(next, 'a', now + minute)).toBe('b');
-    expect(exchange(next, 'a', { newest: 'a', text: 'late' }, now)).toBe(next);
-  });
-
-  it('keep the answer of a provider that does not rotate for requests under way only', () => {
-    const line = exchange(emptyLine, 'a', { newest: 'a', text: 'of a' }, now);
-    expect([newestFor(line, 'a', now + closingMs), newestFor(line, 'a', now + closingMs + 1)]).toEqual([
-      'a',
-      undefined,
-    ]);
-  });
-
   it('keep closing in either order where a clock was set back by more than the closing takes', () => {
     const ahead = exchange(emptyLine, 'x', { newest: 'a', text: 'of a' }, now + minute);
     const line = exchange(ahead, 'a', { newest: 'b', text: 'of b' }, now);
     const [open, closed] = [{ ...line, spent: line.spent.slice(1) }, deliver(line, 'a', 'b', now)];
     for (const merged of [mergeLines(open, closed, now), mergeLines(closed, open, now)])
       expect(newestFor(merged, 'a', now + closingMs + 1)).toBeUndefined();
-  });
-
-  it('know in each order an answer that the provider gave three times', () => {
-    const at = (ms: number) => exchange(emptyLine, 'a', { newest: 'b', text: 'of b' }, now + ms);
-    const [second, third, later] = [at(20_000), at(27_000), now + 28_000];
-    const merge = (one: TokenLine, other: TokenLine) => mergeLines(one, other, later);
-    const closed = deliver(at(0), 'a', 'b', now);
-    for (const line of [merge(merge(closed, second), third), merge(closed, merge(second, third))])
-      expect(newestFor(line, 'a', later)).toBe('b');
-    expect(merge(at(0), second).spent).toEqual(merge(second, at(0)).spent);
-    const earlier = { ...second, spent: second.spent.map((each) => ({ ...each, at: now })) };
-    expect(merge(earlier, second).spent).toEqual(second.spent);
-  });
-
-  it('keep no holder in a circle where the provider gives a former token again', () => {
-    const [former, again] = [chain('abc'), now + minute];
-    const line = exchange(former, 'c', { newest: 'a', text: 'of a' }, again);
-    for (const known of [line, mergeLines(line, former, again), mergeLines(former, line, again)]) {
-      expect(Array.from('abc', (token) => newestFor(known, token, again + closingMs))).toEqual(['a', 'a', 'a']);
-      expect(Array.from('abc', (token) => newestFor(known, token, again + closingMs + 1))).toEqual([
-        undefined,
-        'a',
-        'a',
-      ]);
-      const next = exchange(known, 'a', { newest: 'd', text: 'of d' }, again + minute);
-      expect(Array.from('abc', (token) => newestFor(next, token, again + minute))).toEqual(['d', 'd', 'd']);
-    }
   });
 
   it('close a token that was exchanged in the same millisecond as its successor', () => {
@@ -260,6 +206,111 @@ describe('limits', () => {
       undefined,
       'c',
     ]);
+  });
+});
+
+/** Pairs are written as the refresh token, a dot, and the access token: each exchange leads from one pair to the next. */
+function walk(way: string, line = emptyLine, at = now): TokenLine {
+  const pairs = way.split(' ');
+  return pairs
+    .slice(1)
+    .reduce(
+      (before, next, index) => exchange(before, pairs[index]!, { newest: next, text: `of ${next}` }, at + index),
+      line,
+    );
+}
+
+describe('a refresh token that the provider gives again', () => {
+  it('leads from one pair to the next, and the newest pair nowhere', () => {
+    const line = walk('r.0 r.1 r.2');
+    expect(['r.0', 'r.1', 'r.2', 'r.3'].map((pair) => newestFor(line, pair))).toEqual([
+      'r.2',
+      'r.2',
+      undefined,
+      undefined,
+    ]);
+    const delivered = present(line, 'r.2', now);
+    expect([isOpen(delivered, now), newestFor(delivered, 'r.0', now + closingMs)]).toEqual([false, 'r.2']);
+    expect(newestFor(delivered, 'r.0', now + closingMs + 1)).toBeUndefined();
+  });
+
+  it('keeps its first answer for each pair, in either order of two processes and of two answers', () => {
+    const line = walk('r.0 r.1 r.2');
+    const late = exchange(line, 'r.0', { newest: 'r.late', text: 'of r.late' }, now + minute);
+    expect(late).toBe(line);
+    expect(exchange(line, 'r.2', { newest: 'r.2', text: 'of r.2' }, now + minute)).toBe(line);
+    const [one, other] = [walk('r.0 r.1'), walk('r.1 r.2', emptyLine, now + 1)];
+    for (const merged of [mergeLines(one, other, now + 1), mergeLines(other, one, now + 1)])
+      expect([newestFor(merged, 'r.0'), newestFor(merged, 'r.1'), newestFor(merged, 'r.2')]).toEqual([
+        'r.2',
+        'r.2',
+        undefined,
+      ]);
+  });
+
+  it('closes nothing of a pair by an earlier one that a slow request carries', () => {
+    const line = walk('r.0 r.1 r.2');
+    expect(present(line, 'r.0', now)).toBe(line);
+    expect(newestFor(present(line, 'r.1', now), 'r.1', now + minute)).toBe('r.2');
+    expect(newestFor(present(line, 'r.1', now), 'r.0', now + minute)).toBeUndefined();
+  });
+
+  it('is refused with each of its pairs, also those that nobody asked with', () => {
+    const line = refuse(walk('r.0 r.1'), 'r.1', 'invalid_grant', now);
+    expect(['r.1', 'r.2'].map((pair) => newestFor(line, pair))).toEqual(['invalid_grant', 'invalid_grant']);
+    expect(newestFor(line, 'r.0')).toBe('r.1');
+    expect(refuse(line, 'r.2', 'another reason', now)).toBe(line);
+  });
+
+  it('and then a new one: its holders get that, whichever of its pairs they have', () => {
+    const line = walk('r.0 r.1 s.2');
+    for (const pair of ['r.0', 'r.1', 'r.unknown']) expect(newestFor(line, pair)).toBe('s.2');
+    expect(newestFor(line, 's.2')).toBeUndefined();
+    expect(exchange(line, 'r.unknown', { newest: 's.again', text: 'late' }, now)).toBe(line);
+    expect(newestFor(forgetPair(line, 'r.unknown', now), 'r.0')).toBeUndefined();
+    const closed = present(line, 's.unknown', now);
+    expect([isOpen(closed, now), isOpen(present(line, 'r.unknown', now), now)]).toEqual([false, true]);
+  });
+
+  it('after another one: a former token that was given again leads nowhere', () => {
+    const line = walk('a.0 b.1 a.2');
+    expect(['a.0', 'b.1', 'a.2', 'b.unknown', 'a.unknown'].map((pair) => newestFor(line, pair))).toEqual([
+      'a.2',
+      'a.2',
+      undefined,
+      'a.2',
+      undefined,
+    ]);
+    const next = walk('a.2 d.3', line, now + minute);
+    for (const pair of ['a.0', 'b.1', 'a.2']) expect(newestFor(next, pair, now + minute)).toBe('d.3');
+    for (const merged of [mergeLines(line, next, now + minute), mergeLines(next, line, now + minute)])
+      expect(newestFor(merged, 'a.0', now + minute)).toBe('d.3');
+  });
+
+  it('in a circle, as only a stranger can write it: each holder gets the later pair, and that one asks', () => {
+    const circle = exchange(walk('r.0 r.1'), 'r.1', { newest: 'r.0', text: 'of r.0' }, now + 1);
+    expect([newestFor(circle, 'r.1'), newestFor(circle, 'r.0')]).toEqual(['r.0', undefined]);
+    const next = exchange(circle, 'r.0', { newest: 's.2', text: 'of s.2' }, now + 2);
+    expect([newestFor(next, 'r.1'), newestFor(next, 'r.0')]).toEqual(['s.2', 's.2']);
+  });
+});
+
+describe('a replay of a rotated token', () => {
+  /** The provider gave the same refresh token twice, and the second holder has renewed. */
+  const line = walk('b.again c.1', walk('a.0 b.0'), now + 1);
+
+  it('leads both its holders to the newest pair, because the refresh token is spent', () => {
+    for (const pair of ['a.0', 'b.0', 'b.again']) expect(newestFor(line, pair, now + 1)).toBe('c.1');
+    const [one, other] = [walk('a.0 b.0'), walk('b.again c.1', emptyLine, now + 1)];
+    for (const merged of [mergeLines(one, other, now + 1), mergeLines(other, one, now + 1)])
+      expect(newestFor(merged, 'a.0', now + 1)).toBe('c.1');
+  });
+
+  it('closes what led to it when a browser has the newest', () => {
+    for (const closed of [present(line, 'c.1', now), deliver(line, 'b.0', 'c.1', now), present(line, 'c.other', now)])
+      expect(isOpen(closed, now)).toBe(false);
+    const between = present(line, 'b.again', now);
+    expect(['a.0', 'b.again'].map((pair) => newestFor(between, pair, now + minute))).toEqual([undefined, 'c.1']);
   });
 });
 
@@ -296,10 +347,10 @@ describe('two lines', () => {
   it('give the answer again that the provider repeated after the first one had closed', () => {
     const closed = deliver(chain('ab'), 'a', 'b', now);
     const later = now + closingMs + 1;
-    const repeated = chain('ab', emptyLine, later);
+    const repeated = walk('a b.again', emptyLine, later);
     for (const merged of [mergeLines(closed, repeated, later), mergeLines(repeated, closed, later)]) {
-      expect(newestFor(merged, 'a', later)).toBe('b');
-      expect(newestFor(merged, 'a', later + closingMs + 1)).toBe('b');
+      expect(newestFor(merged, 'a', later)).toBe('b.again');
+      expect(newestFor(merged, 'a', later + closingMs + 1)).toBe('b.again');
       expect(mergeLines(merged, closed, later)).toBe(merged);
     }
     const early = chain('ab', emptyLine, now + 1);
@@ -357,7 +408,7 @@ describe('two lines', () => {
     expect(mergeLines(later, refuse(emptyLine, 'z', 'refused', now), now + openMs + 1)).toBe(later);
     const both = chain('xy', chain('ab'), now + minute);
     for (const at of [now + openMs, now + openMs + 1]) expect(mergeLines(both, emptyLine, at)).toBe(both);
-    expect(mergeLines(both, later, now + openMs).spent.map(({ token }) => token)).toContain('a');
+    expect(mergeLines(both, later, now + openMs).spent.map(({ pair }) => pair)).toContain('a');
   });
 });
 
@@ -371,11 +422,11 @@ it('is bounded, plain data, and merges in any order, whatever happens to it', ()
       const at = from + index * 10;
       const newest = newestTokenFor(line, each, at);
       if (step === 'refuse') return refuse(line, each, 'refused', at);
-      if (step === 'forget') return forgetToken(line, each, at);
+      if (step === 'forget') return forgetPair(line, each, at);
       if (step === 'deliver') return deliver(line, each, newest ?? '', at);
       const spent = step === 'renew' ? (newest ?? each) : each;
       serial += 1;
-      const issued = step === 'repeat' ? each : `${each}${serial}`;
+      const issued = step === 'repeat' ? pairOf(tokenOf(spent), `${serial}`) : `${each}${serial}`;
       const next = exchange(line, spent, { newest: issued, text: `text ${serial}`, held: each }, at);
       // A full line may drop a token between the browser's and the newest.
       if (line.spent.length < 16) expect(settledOf(next, spent, at)?.kind).toBe('renewed');
@@ -393,14 +444,17 @@ it('is bounded, plain data, and merges in any order, whatever happens to it', ()
         expect(JSON.parse(JSON.stringify(line))).toEqual(line);
       }
       expect(mergeLines(a, a, now)).toBe(a);
-      if (new Set([...a.spent, ...b.spent].map((each) => each.token)).size <= 16) {
+      if (new Set([...a.spent, ...b.spent].map((each) => each.pair)).size <= 16) {
         expect(merged).toEqual(mergeLines(b, a, now));
       }
       // What one process closed stays closed, whatever another one still thinks of the same exchange.
-      const [spent] = a.spent.map((each) => each.token);
-      const closed = deliver(a, spent ?? '', a.spent.find((each) => each.token === spent)?.issued ?? '', now + 1_000);
+      const [spent] = a.spent.map((each) => each.pair);
+      const closed = deliver(a, spent ?? '', a.spent.find((each) => each.pair === spent)?.issued ?? '', now + 1_000);
       for (const each of [mergeLines(a, closed, now), mergeLines(closed, a, now)]) {
-        expect(settledOf(each, spent ?? '', now + 2 * minute)).toBeUndefined();
+        const isSpentElsewhere = each.spent.some(
+          ({ pair }) => pair !== spent && tokenOf(pair) === tokenOf(spent ?? ''),
+        );
+        if (!isSpentElsewhere) expect(settledOf(each, spent ?? '', now + 2 * minute)).toBeUndefined();
       }
     }),
   );

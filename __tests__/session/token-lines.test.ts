@@ -4,6 +4,7 @@ import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts'
 import { VariantRefused } from '../../lib/session/token-exchange.ts';
 import { createTokenLines, placeOf } from '../../lib/session/token-lines.ts';
 import type { Exchanged, Place, SettledRefresh } from '../../lib/session/token-lines.ts';
+import { readToken } from '../../lib/tokens/access-token.ts';
 import { createClock } from '../support/clock.ts';
 import { until } from '../support/until.ts';
 import { createShared } from '../support/shared-memory.ts';
@@ -57,15 +58,17 @@ function setUp({ shared, timeoutMs = 5_000, callLifeMs = 25_000 }: SetUp = {}) {
   };
 }
 
-const place = (name: string): Place => ({ line: `session of ${name}`, token: name });
+const place = (name: string): Place => ({ line: `session of ${name}`, token: name, pair: name });
 
 function exchanged(name: string, settled: SettledRefresh): Exchanged {
   const { line } = place(name);
-  return settled.kind === 'ended' ? settled : { ...settled, place: { line, token: `after ${name}` } };
+  return settled.kind === 'ended'
+    ? settled
+    : { ...settled, place: { line, token: `after ${name}`, pair: `after ${name}` } };
 }
 
 /** Where a token of one session stands, which may have several. */
-const at = (token: string): Place => ({ line: 'session', token });
+const at = (token: string): Place => ({ line: 'session', token, pair: token });
 
 const to = (next: string) => ({
   run: () => Promise.resolve({ kind: 'renewed' as const, text: `of ${next}`, place: at(next) }),
@@ -173,9 +176,9 @@ describe('one process', () => {
     const { lines } = setUp();
     for (const token of ['a', 'x']) await lines.run(at(token), to(`${token}2`));
     if (which === 'delivered') for (const token of ['a', 'x']) lines.deliver(at(token), `${token}2`);
-    lines.forgetToken(at('a'));
+    lines.forgetPair(at('a'));
     expect([lines.knows(at('a')), lines.knows(at('x'))]).toEqual([false, true]);
-    lines.forgetToken(at('x'));
+    lines.forgetPair(at('x'));
     expect(lines.knows(at('x'))).toBe(false);
   });
 
@@ -189,22 +192,32 @@ describe('one process', () => {
     expect(calls()).toBe(2);
   });
 
-  it('identifies a token by its adapter and a digest, never by its value', () => {
-    const tokenOf = (adapter: 'b2b' | 'backend', refreshToken: string): string =>
-      placeOf(adapter, { refreshToken, sessionId: 'a session' }).token;
-    const token = tokenOf('b2b', 'a refresh token');
+  const access = 'header.claims.signature';
+
+  it('identifies a token by its adapter and a digest, and a pair by that of its access token, too, never by their values', () => {
+    const find = (adapter: 'b2b' | 'backend', refreshToken: string, accessToken = access) =>
+      placeOf(adapter, { refreshToken, sessionId: 'a session', token: readToken(accessToken) });
+    const { token, pair } = find('b2b', 'a refresh token');
     expect(token).toMatch(/^b2b:[\w-]{43}$/);
-    expect(tokenOf('backend', 'a refresh token')).not.toBe(token);
-    expect(tokenOf('b2b', 'another one')).not.toBe(token);
+    expect(pair).toMatch(/^b2b:[\w-]{43}\.[\w-]{43}$/);
+    expect(find('backend', 'a refresh token').token).not.toBe(token);
+    expect(find('b2b', 'another one').token).not.toBe(token);
+    const again = find('b2b', 'a refresh token', 'header.claims.another');
+    expect([again.token, again.pair === pair]).toEqual([token, false]);
+    expect(find('b2b', 'a refresh token').pair).toBe(pair);
   });
 
   it('keeps the tokens of a session in one line, and each token without a session in its own', () => {
     const lineOf = (sessionId: string | undefined, adapter: 'b2b' | 'backend' = 'b2b') =>
-      placeOf(adapter, { refreshToken: 'a refresh token', sessionId }).line;
+      placeOf(adapter, { refreshToken: 'a refresh token', sessionId, token: readToken(access) }).line;
     expect(lineOf('one')).toMatch(/^b2b:session:[\w-]{43}$/);
-    expect(placeOf('b2b', { refreshToken: 'another one', sessionId: 'one' }).line).toBe(lineOf('one'));
+    expect(placeOf('b2b', { refreshToken: 'another one', sessionId: 'one', token: readToken(access) }).line).toBe(
+      lineOf('one'),
+    );
     expect([lineOf('two'), lineOf('one', 'backend')]).not.toContain(lineOf('one'));
-    expect(lineOf(undefined)).toBe(placeOf('b2b', { refreshToken: 'a refresh token', sessionId: undefined }).token);
+    expect(lineOf(undefined)).toBe(
+      placeOf('b2b', { refreshToken: 'a refresh token', sessionId: undefined, token: readToken(access) }).token,
+    );
   });
 
   it('supersedes a token by another of its session that was issued no earlier', () => {
@@ -213,7 +226,7 @@ describe('one process', () => {
     lines.note(at('b'), 5);
     expect([4, 5, 6].map((issuedAt) => lines.isSuperseded(at('a'), issuedAt))).toEqual([true, true, false]);
     expect(lines.isSuperseded(at('b'), 5)).toBe(false);
-    expect(lines.isSuperseded({ line: 'another session', token: 'a' }, 5)).toBe(false);
+    expect(lines.isSuperseded({ ...at('a'), line: 'another session' }, 5)).toBe(false);
   });
 
   it('gives requests under way the successor of a token that no refresh produced', () => {
@@ -247,7 +260,7 @@ describe('one process', () => {
     await lines.run(at('a'), to('b'));
     lines.follow(at('x'), at('y'), 'of y');
     for (let index = 0; index < 20; index += 1) {
-      lines.follow(at(`his ${index}`), { line: 'another session', token: `next ${index}` }, 'of his');
+      lines.follow(at(`his ${index}`), { ...at(`next ${index}`), line: 'another session' }, 'of his');
     }
     expect([lines.settled(at('a')), lines.settled(at('x'))]).toMatchObject([{ text: 'of b' }, { text: 'of y' }]);
   });
@@ -257,7 +270,7 @@ describe('one process', () => {
     ['in another line', 'a line of its own'],
   ])('gives the answer to holders of a token that led to it, %s', async (_where, line) => {
     const { lines } = setUp();
-    const former = { line, token: 'former' };
+    const former = { ...at('former'), line };
     await lines.run(former, to('a'));
     await lines.run(at('a'), { ...to('b'), former: [former] });
     expect(lines.settled(former)).toEqual({ kind: 'renewed', text: 'of b' });
@@ -425,7 +438,7 @@ describe('several processes', () => {
     await settle();
     advance(7 * day);
     expect((await two.run('key', two.answering(ended))).settled).toEqual(renewed);
-    two.lines.present({ ...place('key'), token: 'after key' });
+    two.lines.present({ ...place('key'), token: 'after key', pair: 'after key' });
     await settle();
     advance(26_000);
     expect(two.knows('key')).toBe(false);
@@ -475,7 +488,7 @@ describe('several processes', () => {
 
   it('give the answer to holders of a token that led to it in another line', async () => {
     const { one, two } = createTwo();
-    const former = { line: 'a line of its own', token: 'former' };
+    const former = { ...at('former'), line: 'a line of its own' };
     await one.lines.run(former, to('a'));
     await one.lines.run(at('a'), { ...to('b'), former: [former] });
     await settle();
@@ -504,7 +517,7 @@ describe('several processes', () => {
         Promise.resolve({
           kind: 'renewed' as const,
           text: next,
-          place: { line: 'session', token: next },
+          place: at(next),
         }),
     });
     await one.lines.run(at('a'), exchange('b'));
@@ -551,13 +564,13 @@ describe('several processes', () => {
 
   it('continue an own line after an outage, so that no holder of its tokens is left behind', async () => {
     const { shared, one, two } = createTwo();
-    const at = (token: string): Place => ({ line: 'session', token });
+    const at = (token: string): Place => ({ line: 'session', token, pair: token });
     const to = (next: string) => ({
       run: () =>
         Promise.resolve({
           kind: 'renewed' as const,
           text: next,
-          place: { line: 'session', token: next },
+          place: at(next),
         }),
     });
     shared.isDown = true;
@@ -703,7 +716,7 @@ describe('several processes', () => {
     await settle();
     expect(changes).toBe(2);
     lines.deliver(at('a'), 'c');
-    lines.forgetToken(at('x'));
+    lines.forgetPair(at('x'));
     await settle();
     expect(changes).toBe(3);
   });
@@ -711,7 +724,7 @@ describe('several processes', () => {
   it('forget the tokens of a sign-in that one of them forgets', async () => {
     const { one, two } = createTwo();
     for (const token of ['a', 'x']) await one.lines.run(at(token), to(`${token}2`));
-    one.lines.forgetToken(at('a'));
+    one.lines.forgetPair(at('a'));
     await settle();
     expect(await two.lines.run(at('x'), to('none'))).toMatchObject({ isNew: false });
     expect(await two.lines.run(at('a'), to('none'))).toMatchObject({ isNew: true });
@@ -771,7 +784,7 @@ describe('several processes', () => {
   });
 
   it.each(['__proto__', 'constructor'])('take no property that every object has for tokens: %s', async (newest) => {
-    const spent = [{ token: 'key', issued: 'n', newest, at: 0, newestAt: 0, until: 8e15 }];
+    const spent = [{ pair: 'key', issued: 'n', newest, at: 0, newestAt: 0, until: 8e15 }];
     const { run, answering } = setUp({ shared: knowing({ spent, refused: [] }) });
     expect((await run('key', answering(renewed))).settled).toEqual(renewed);
   });
@@ -804,7 +817,7 @@ describe('several processes', () => {
 
   it('give the answer of a token that another session answers only to those who have the token', async () => {
     const { one, two } = createTwo();
-    const forged = { line: place('victim').line, token: 'attacker' };
+    const forged = { ...at('attacker'), line: place('victim').line };
     await one.run('victim', one.answering(renewed));
     const exchange = {
       run: () => Promise.resolve(exchanged('attacker', { kind: 'renewed', text: 'of the attacker' })),
@@ -816,7 +829,7 @@ describe('several processes', () => {
 
   it('let no later answer of a stranger displace those of the session that he names', async () => {
     const { one, two } = createTwo();
-    const at = (line: string, token: string): Place => ({ line, token });
+    const at = (line: string, token: string): Place => ({ line, token, pair: token });
     const to = (next: Place, text = `of ${next.token}`, former: readonly Place[] = []) => ({
       former,
       run: () => Promise.resolve({ kind: 'renewed' as const, text, place: next }),

@@ -4,6 +4,7 @@ import type { SessionEnd } from '../../lib/session/session-watch.ts';
 import type { B2bSession, Session } from '../../lib/types.ts';
 import { createClock } from '../support/clock.ts';
 import {
+  storedOf,
   createMemoryApp,
   createMemoryBrowser,
   createMemoryProvider,
@@ -47,7 +48,7 @@ function setUp(change: (source: ReturnType<typeof createMemorySource>) => Memory
 /** A sign-in, its session and what ended the watches of it. */
 async function signIn(app: MemoryApp, userId = 'ada') {
   const issued = app.provider.issue(userId);
-  const content = { ...issued, beganAt: await app.resolver.beginSession(issued) };
+  const content = { ...issued, beganAt: await app.resolver.beginSession(storedOf(issued)) };
   const header = createMemoryBrowser(content).header();
   const { session } = await visit(app, header);
   return { content, header, session: session! };

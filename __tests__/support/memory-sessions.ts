@@ -6,7 +6,8 @@ import { createSessions } from '../../lib/session/sessions.ts';
 import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import type { SessionResolver } from '../../lib/session/sessions.ts';
 import type { Resolution } from '../../lib/session/source.ts';
-import type { RefreshOutcome, SessionSource } from '../../lib/session/source.ts';
+import type { RefreshOutcome, SessionSource, StoredSession } from '../../lib/session/source.ts';
+import { readToken } from '../../lib/tokens/access-token.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import { createClock } from './clock.ts';
 import type { Clock } from './clock.ts';
@@ -88,12 +89,16 @@ export function fromCookie(value: string): MemoryContent | undefined {
   }
 }
 
-export function createMemorySource(
-  provider: MemoryProvider,
-  clock: Clock,
-  pause: Pause = () => Promise.resolve(),
-): SessionSource<MemoryContent> {
-  const stored = (content: MemoryContent) => ({
+/** Each answer of the provider has an access token of its own; the start of the session is not in it. */
+function accessTokenOf(content: MemoryContent): string {
+  const claims = JSON.stringify({ ...content, beganAt: undefined });
+  const signature = createHash('sha512').update(claims).digest('base64url');
+  return `access.token.${signature}`;
+}
+
+/** The session as the source reads it. */
+export function storedOf(content: MemoryContent): StoredSession<MemoryContent> {
+  return {
     content,
     refreshToken: content.refreshToken,
     sessionId: content.sessionId,
@@ -101,7 +106,15 @@ export function createMemorySource(
     beganAt: content.beganAt,
     issuedAt: content.issuedAt,
     tokenLifetimeMs: content.expiresAt - content.issuedAt,
-  });
+    token: readToken(accessTokenOf(content)),
+  };
+}
+
+export function createMemorySource(
+  provider: MemoryProvider,
+  clock: Clock,
+  pause: Pause = () => Promise.resolve(),
+): SessionSource<MemoryContent> {
   return {
     adapter: 'b2b',
     isSealed: true,
@@ -112,7 +125,7 @@ export function createMemorySource(
       await pause('read');
       const candidates = values.flatMap((cookie) => {
         const content = fromCookie(cookie);
-        return content === undefined ? [] : [{ ...stored(content), cookie }];
+        return content === undefined ? [] : [{ ...storedOf(content), cookie }];
       });
       return candidates.length === 0 ? { kind: 'unreadable', reason: 'unreadable' } : { kind: 'stored', candidates };
     },
@@ -144,7 +157,7 @@ export function createMemorySource(
       beganAt: 0,
       issuedAt: Number(iat) * 1000,
     }),
-    toStored: stored,
+    toStored: storedOf,
     serialize: (content) => JSON.stringify(content),
     deserialize: (text) => JSON.parse(text) as MemoryContent,
     async write(content) {

@@ -4,7 +4,7 @@ import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { RedisClient } from '../../lib/redis/index.ts';
 import { hash } from '../../lib/session/record.ts';
 import { placeOf } from '../../lib/session/token-lines.ts';
-import { createMemoryApp, createMemoryBrowser, createMemoryProvider, visit } from './memory-sessions.ts';
+import { createMemoryApp, createMemoryBrowser, createMemoryProvider, storedOf, visit } from './memory-sessions.ts';
 import type { MemoryApp, MemoryContent, MemoryProvider } from './memory-sessions.ts';
 
 /** What became of one session whose token had expired, asked for in two processes at once. */
@@ -53,7 +53,7 @@ function createForgivingProvider() {
   const issue = (third: number): MemoryContent => {
     for (;;) {
       const content = { ...provider.issue('ada'), expiresAt: Date.now() - day };
-      const slot = slotOf(hash(placeOf('b2b', content).line));
+      const slot = slotOf(hash(placeOf('b2b', storedOf(content)).line));
       if (Math.floor((slot * 3) / 16_384) === third) return content;
     }
   };

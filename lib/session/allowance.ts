@@ -35,7 +35,7 @@ export interface Allowance {
 interface Stored {
   readonly refreshToken: string;
   readonly sessionId: string | undefined;
-  readonly token?: Token;
+  readonly token: Token;
 }
 
 interface Bucket {
@@ -70,9 +70,7 @@ export function createAllowances(now: () => number, emit: Emit): (peer: string |
 
     const allowance: Allowance = {
       refresh: (stored, isGenuine, call) =>
-        isGenuine
-          ? refreshBesideGenuine(network, stored, call)
-          : allowance.spend(stored.token ?? stored, call, isRenewed),
+        isGenuine ? refreshBesideGenuine(network, stored, call) : allowance.spend(stored.token, call, isRenewed),
       async spend(token, call, isProof) {
         // The next request may ask about another token; this request's result is cached by then.
         if (spentOn !== undefined && spentOn !== token) throw new AuthError('provider_unavailable', { retryAfter: 1 });
@@ -112,7 +110,7 @@ function createTries(now: () => number, emit: Emit) {
     { refreshToken, sessionId, token }: Stored,
     call: () => Promise<Result>,
   ): Promise<Result> => {
-    const session = `${network} ${hash(sessionId ?? token?.text ?? '')}`;
+    const session = `${network} ${hash(sessionId ?? token.text)}`;
     const tried = tries.get(session) ?? new Set();
     const name = hash(refreshToken);
     if (tried.size >= callsPerMinute && !tried.has(name)) {

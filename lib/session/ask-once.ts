@@ -37,7 +37,7 @@ export function createAskOnce(
   /** A question stands in a line of its own. */
   function placeOf(secrets: readonly string[]) {
     const token = `${adapter}:once:${hash(JSON.stringify(secrets))}`;
-    return { line: token, token };
+    return { line: token, token, pair: token };
   }
 
   return async (secrets, ask) => {
@@ -46,7 +46,7 @@ export function createAskOnce(
       run: async () => {
         const answer = await ask();
         if (answer.kind === 'ended') return answer;
-        return { ...answer, place: { ...place, token: `${place.token}:answer` }, lifeMs: answerMs };
+        return { ...answer, place: { ...place, pair: `${place.pair}:answer` }, lifeMs: answerMs };
       },
     });
     return settled;

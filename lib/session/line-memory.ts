@@ -1,7 +1,7 @@
 import { createBoundedMap, stringBytes } from '../core/bounded-map.ts';
 import { mergeLines } from './line-merge.ts';
 import { emptyLine, isOpen, lifeOf, openMs, settledOf, refusedMs } from './token-line.ts';
-import type { IsHeld, KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
+import type { KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
 export type LineMemory = ReturnType<typeof createLineMemory>;
 
@@ -53,10 +53,10 @@ export function createLineMemory(now: () => number) {
 
   return {
     get,
-    /** What the holder of a token gets. */
-    find({ line, token }: Place, isHeld?: IsHeld): SettledRefresh | undefined {
+    /** What the holder of a pair gets. */
+    find({ line, token, pair }: Place): SettledRefresh | undefined {
       const refusal = refused.get(token);
-      return settledOf(get(line).line, token, now(), isHeld) ?? (refusal && { kind: 'ended', reason: refusal.reason });
+      return settledOf(get(line).line, pair, now()) ?? (refusal && { kind: 'ended', reason: refusal.reason });
     },
     replace,
     /** Adds what is known elsewhere. @returns what is known together */

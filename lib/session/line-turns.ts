@@ -6,7 +6,7 @@ import { fitForEvent } from './events.ts';
 import type { SharedCoordinator, SharedLine, TakenLine } from './shared-coordinator.ts';
 import { forever } from './record.ts';
 import { mergeLines } from './line-merge.ts';
-import { emptyLine, lifeOf } from './token-line.ts';
+import { emptyLine, lifeOf, nameOf } from './token-line.ts';
 import type { KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
 /** One process' turn to exchange a token. */
@@ -92,13 +92,13 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number, wa
       const line = apply(from.version === undefined ? mergeLines(state.line, from.line, now()) : state.line);
       if (line === state.line && turn === undefined) return state;
       const { spent, refused, answers } = line;
-      const tokens = [...spent, ...refused].map(({ token }) => token);
+      const names = [...spent.map(nameOf), ...refused.map(({ token }) => token)];
       const version: string = randomUUID();
       const standing = await shared.settle(name, {
         from: state.version,
         version,
         line: JSON.stringify({ ...shiftTimes({ spent, refused }, aheadMs), failure }),
-        known: failure === undefined ? tokens : [...tokens, failure.attempt],
+        known: failure === undefined ? names : [...names, failure.attempt],
         answer: answers === state.line.answers ? undefined : JSON.stringify(answers),
         ttlMs: Math.max(lifeOf(line, now()), failureMs),
         ...turn,
@@ -114,18 +114,18 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number, wa
     /**
      * Waits for the turn.
      *
-     * @param settledIn the token's answer in a line
+     * @param settledIn the pair's answer in a line
      * @returns that answer instead, where there is one by now
      * @throws {AuthError} the failure of the attempt that was waited for
      */
     async take(
-      { line, token }: Place,
+      { line, token, pair }: Place,
       signal: AbortSignal,
       settledIn: (shared: KnownLine) => SettledRefresh | undefined,
     ): Promise<Turn | SettledRefresh> {
       const holder: string = randomUUID();
       let awaited = holder;
-      let answered = [token];
+      let answered = [pair, token];
       for (let pollMs = firstPollMs; ; pollMs = nextPollMs(pollMs)) {
         signal.throwIfAborted();
         const attempt = `${awaited}:${token}`;
@@ -213,7 +213,7 @@ function shiftTimes<Stored extends StoredLine>(stored: Stored, byMs: number): St
 function isStoredLine(value: unknown): value is StoredLine {
   return (
     isRecord(value) &&
-    isListOf(value['spent'], ['token', 'issued', 'newest'], ['at', 'newestAt', 'until']) &&
+    isListOf(value['spent'], ['pair', 'issued', 'newest'], ['at', 'newestAt', 'until']) &&
     isListOf(value['refused'], ['token', 'reason'], ['until']) &&
     (value['failure'] === undefined || isRecord(value['failure']))
   );

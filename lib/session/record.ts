@@ -21,7 +21,7 @@ import { hash as oneShotHash } from 'node:crypto';
  * - `continued`: access tokens that were issued until then, the last call of `endSession` that spared a sign-in of the session or that
  *   sign-in, are of earlier sign-ins, and are renewed before use: the provider may give it their start.
  * - `own:` with a token: `continued` until then does not concern this token, which is that sign-in's or was issued to it later.
- * - `spent:` with a token: when it was exchanged for tokens of another organization.
+ * - `spent:` with a pair: when it was exchanged for tokens of another organization.
  */
 export type SessionRecord = Readonly<Record<string, number>>;
 
@@ -38,10 +38,10 @@ export interface SessionFacts {
   readonly issuedAt: number;
 }
 
-/** What a session presents: its times, and its token. */
+/** What a session presents: its times, and its tokens. */
 export interface Presented extends Pick<SessionFacts, 'beganAt' | 'issuedAt'> {
-  /** Identifies the refresh token; `undefined` for a bearer token. */
-  readonly token: string | undefined;
+  /** Identifies the refresh token with its access token; `undefined` for a bearer token. */
+  readonly pair: string | undefined;
 }
 
 /**
@@ -67,15 +67,15 @@ const skewMs = 60_000;
 /** The names of each kind with a colon that a record holds at most; the latest are kept. */
 const maxNames = 8;
 
-export function standingOf(record: SessionRecord, { beganAt, issuedAt, token }: Presented): Standing {
+export function standingOf(record: SessionRecord, { beganAt, issuedAt, pair }: Presented): Standing {
   const { signedOut = never, replaced = never, ended = never, closed = never } = record;
   if (beganAt <= signedOut) return 'signed_out';
   if (beganAt <= replaced) return 'replaced';
   if (beganAt <= ended && (record[sparedName(beganAt)] ?? never) < ended) return 'ended';
   if (isClosed(closed, beganAt) && (record[reopenedName(beganAt)] ?? never) < closed) return 'ended';
   if (isWithdrawn(record, issuedAt)) return 'ended';
-  if (isStale(record, { token, issuedAt })) return 'stale';
-  if (token !== undefined && record[spentName(token)] !== undefined) return 'spent';
+  if (isStale(record, { pair, issuedAt })) return 'stale';
+  if (pair !== undefined && record[spentName(pair)] !== undefined) return 'spent';
   return 'live';
 }
 
@@ -97,8 +97,8 @@ export function mayBeWithdrawn({ withdrawn = never, allowed = never }: SessionRe
  * Whether a token may be from before a call of `renewSession`, by its time alone. The provider's clock may be ahead; a bearer token counts
  * by its time, because its client would fetch another one for nothing. In milliseconds since the epoch.
  */
-export function isOutdated(stale: number, { token, issuedAt }: Pick<Presented, 'token' | 'issuedAt'>): boolean {
-  return stale !== never && issuedAt <= (token === undefined ? stale : stale + skewMs);
+export function isOutdated(stale: number, { pair, issuedAt }: Pick<Presented, 'pair' | 'issuedAt'>): boolean {
+  return stale !== never && issuedAt <= (pair === undefined ? stale : stale + skewMs);
 }
 
 /** Whether a token may be of a sign-in before the last one that was spared, by its time alone. In milliseconds since the epoch. */
@@ -107,7 +107,7 @@ function isFormer(continued: number, issuedAt: number): boolean {
 }
 
 /** Whether the token is renewed before use. */
-function isStale(record: SessionRecord, presented: Pick<Presented, 'token' | 'issuedAt'>): boolean {
+function isStale(record: SessionRecord, presented: Pick<Presented, 'pair' | 'issuedAt'>): boolean {
   const { stale = never, continued = never } = record;
   return (
     (isOutdated(stale, presented) && (record[freshName(presented)] ?? never) < stale) ||
@@ -131,22 +131,22 @@ export function sparedName(beganAt: number): string {
 }
 
 /** The name of a token that is fresh. */
-export function freshName(presented: Pick<Presented, 'token' | 'issuedAt'>): string {
+export function freshName(presented: Pick<Presented, 'pair' | 'issuedAt'>): string {
   return `fresh:${tokenName(presented)}`;
 }
 
-export function spentName(token: string): string {
-  return `spent:${token}`;
+export function spentName(pair: string): string {
+  return `spent:${pair}`;
 }
 
 /** The name of a token that the last spared sign-in was given. */
-export function ownName(presented: Pick<Presented, 'token' | 'issuedAt'>): string {
+export function ownName(presented: Pick<Presented, 'pair' | 'issuedAt'>): string {
   return `own:${tokenName(presented)}`;
 }
 
 /** Of a bearer token only the time is known. It comes first: of the names that one call gives to many tokens, the latest are kept. */
-function tokenName({ token, issuedAt }: Pick<Presented, 'token' | 'issuedAt'>): string {
-  return token === undefined ? `${issuedAt}` : `${issuedAt}:${token}`;
+function tokenName({ pair, issuedAt }: Pick<Presented, 'pair' | 'issuedAt'>): string {
+  return pair === undefined ? `${issuedAt}` : `${issuedAt}:${pair}`;
 }
 
 /** What makes the tokens of earlier sign-ins of the session former ones. @param own the token of the sign-in that is spared */
@@ -156,7 +156,7 @@ export function continuing(record: SessionRecord, own: Presented): SessionRecord
   // An earlier sign-in may have been issued a token after this one's, until the call. The token of one that was spared in the same
   // second is outbid.
   const until = Math.max(own.issuedAt, ended, closed, continued + 1);
-  return { continued: until, [ownName(own)]: until, [ownName({ ...own, token: undefined })]: until };
+  return { continued: until, [ownName(own)]: until, [ownName({ ...own, pair: undefined })]: until };
 }
 
 /** The start of a refresh. */

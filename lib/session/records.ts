@@ -20,8 +20,8 @@ export interface SessionKeys extends Presented {
   readonly subjects: readonly string[];
 }
 
-/** @param token identifies the refresh token; `undefined` for a bearer token */
-export type KeysOf = (facts: SessionFacts, token: string | undefined) => SessionKeys;
+/** @param pair identifies the refresh token with its access token; `undefined` for a bearer token */
+export type KeysOf = (facts: SessionFacts, pair: string | undefined) => SessionKeys;
 
 /** The records of the subjects, merged. */
 export interface FoundRecord {
@@ -193,7 +193,7 @@ export function createSubjectOf(adapter: string) {
 /** @param adapter likewise */
 export function createKeysOf(adapter: string): KeysOf {
   const subjectOf = createSubjectOf(adapter);
-  return ({ sessionId, userId, clientId, beganAt, issuedAt }, token) => {
+  return ({ sessionId, userId, clientId, beganAt, issuedAt }, pair) => {
     const session = sessionId === undefined ? undefined : subjectOf({ sessionId });
     const user = userId === undefined ? undefined : subjectOf({ userId });
     const grant =
@@ -201,6 +201,6 @@ export function createKeysOf(adapter: string): KeysOf {
         ? undefined
         : `${adapter}:grant:${hash(JSON.stringify([userId, clientId]))}`;
     const subjects = [session, user, grant].filter((subject) => subject !== undefined);
-    return { session, subjects, token, beganAt, issuedAt };
+    return { session, subjects, pair, beganAt, issuedAt };
   };
 }

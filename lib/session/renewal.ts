@@ -14,7 +14,7 @@ import { verdictReason, verifyStored } from './source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant, StoredSession } from './source.ts';
 import { openMs } from './token-line.ts';
 import { placeOf } from './token-lines.ts';
-import type { Exchanged, IsHeld, Place, TokenAnswer } from './token-lines.ts';
+import type { Exchanged, Place, TokenAnswer } from './token-lines.ts';
 
 /** The newest tokens of a line may have to be renewed themselves, and others may renew them meanwhile. */
 const maxRounds = 4;
@@ -90,7 +90,7 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
     while (former.length < maxRounds) {
       const place =
         former.length === 0 && request.place !== undefined ? request.place : placeOf(source.adapter, current);
-      if (request.isHeadSent() && !lines.knows(place, heldBy(context, current))) {
+      if (request.isHeadSent() && !lines.knows(place)) {
         if (best !== undefined) return best;
         emit({ type: 'refresh_skipped', reason: 'headers_sent' });
         return { kind: 'skipped' };
@@ -111,16 +111,6 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
   };
 }
 
-/** Tells an answer from tokens that are not newer than a request's own: a provider may give the same refresh token again. */
-export function heldBy<Content>({ source }: SessionContext<Content>, held: StoredSession<Content>): IsHeld {
-  return (text) => {
-    const given = source.deserialize(text);
-    if (given === undefined) return false;
-    const { refreshToken, issuedAt } = source.toStored(given);
-    return refreshToken === held.refreshToken && issuedAt <= held.issuedAt;
-  };
-}
-
 /** One token's answer: the session that it holds, or the token to renew next. */
 function createRound<Content>(
   context: SessionContext<Content>,
@@ -130,18 +120,18 @@ function createRound<Content>(
 
   /** A refresh may return a token of another session; revocations of both count. */
   async function checkBoth(first: StoredSession<Content>, next: StoredSession<Content>): Promise<RevocationCheck> {
-    const check = await revocations.checkAfterRefresh(revocations.keysOf(next, placeOf(source.adapter, next).token));
+    const check = await revocations.checkAfterRefresh(revocations.keysOf(next, placeOf(source.adapter, next).pair));
     if (isRevocation(check.standing) || first.sessionId === next.sessionId) return check;
     const before = await revocations.checkAfterRefresh(revocations.keysOf(first, undefined));
     return isRevocation(before.standing) ? before : { ...check, isConfirmed: check.isConfirmed && before.isConfirmed };
   }
 
-  /** After a switch of the organization the tokens that led to the new ones are spent, except one that the provider gave again. */
+  /** After a switch of the organization the pairs that led to the new one are spent, except where the provider gave their refresh token again. */
   async function spend({ first, current, place, former, request }: Round<Content>, next: StoredSession<Content>) {
     if (request.variant === undefined) return;
-    const { token: newest } = placeOf(source.adapter, next);
-    const tokens = [...former, place].map(({ token }) => token).filter((token) => token !== newest);
-    await revocations.spend([first.sessionId, current.sessionId], tokens, revocationMs(current.tokenLifetimeMs));
+    const newest = placeOf(source.adapter, next);
+    const pairs = [...former, place].filter(({ token }) => token !== newest.token).map(({ pair }) => pair);
+    await revocations.spend([first.sessionId, current.sessionId], pairs, revocationMs(current.tokenLifetimeMs));
   }
 
   const isOld = ({ session }: Renewed<Content>, standing: Standing): boolean =>
@@ -164,7 +154,7 @@ function createRound<Content>(
     if (isNew) await spend(round, next);
     const { standing, isConfirmed } = await checkBoth(first, next);
     if (isRevocation(standing)) {
-      places.forEach((each) => lines.forgetToken(each));
+      places.forEach((each) => lines.forgetPair(each));
       return { kind: 'ended', reason: standing };
     }
     const taken = await takeAnswer(context, next, places, isNew ? 'new' : request.variant);
@@ -185,14 +175,13 @@ function createAskLine<Content>(context: SessionContext<Content>): (round: Round
   return ({ current, place, former, request: { client, variant } }) => {
     const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> => {
       // A switch leaves an access token that is still valid, and the provider may take a second use of its refresh token for a theft.
-      if (revocations.isSpent(revocations.keysOf(current, place.token)))
+      if (revocations.isSpent(revocations.keysOf(current, place.pair)))
         return Promise.resolve({ kind: 'ended', reason: 'superseded' });
       const { content } = current;
       return variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
     };
     return lines.run(place, {
       former,
-      isHeld: heldBy(context, current),
       variant: variant?.name,
       run: (signal) => refresh(current, call, signal),
     });
@@ -248,7 +237,7 @@ function createRefresh<Content>({
   async function acceptRenewed(content: Content, start: RefreshStart): Promise<Exchanged> {
     const next = source.toStored(content);
     const place = placeOf(source.adapter, next);
-    await revocations.acceptRenewed(revocations.keysOf(next, place.token), start, revocationMs(next.tokenLifetimeMs));
+    await revocations.acceptRenewed(revocations.keysOf(next, place.pair), start, revocationMs(next.tokenLifetimeMs));
     // A browser that holds an earlier token may ask for as long as the new ones are valid, and exchange none.
     return {
       kind: 'renewed',
@@ -263,8 +252,8 @@ function createRefresh<Content>({
     call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
     signal: AbortSignal,
   ): Promise<Exchanged> {
-    const { token } = placeOf(source.adapter, stored);
-    const start = revocations.refreshStart(revocations.keysOf(stored, token));
+    const { pair } = placeOf(source.adapter, stored);
+    const start = revocations.refreshStart(revocations.keysOf(stored, pair));
     let outcome = await call(signal);
     // The provider may have rotated the token and its answer was lost: resend the same token within its replay window.
     if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await call(signal);
@@ -309,12 +298,12 @@ export async function resolutionOf<Content>(
   { session, stored, places }: Renewed<Content>,
   cookies: RequestCookies,
 ): Promise<Resolution> {
-  const { token } = placeOf(source.adapter, stored);
-  const keys = revocations.keysOf(stored, token);
+  const { pair } = placeOf(source.adapter, stored);
+  const keys = revocations.keysOf(stored, pair);
   return {
     session,
     cookies: await writer.write(stored.content, cookies),
-    onDelivered: () => places.forEach((place) => lines.deliver(place, token)),
+    onDelivered: () => places.forEach((place) => lines.deliver(place, pair)),
     isCurrent: () => revocations.knownRevocation(keys) === undefined && !revocations.isSpent(keys),
   };
 }

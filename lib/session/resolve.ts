@@ -149,7 +149,7 @@ async function look<Content>(
 ): Promise<Finding<Content>> {
   const { source, lines, revocations, unconfirmed, now } = context;
   const place = placeOf(source.adapter, candidate);
-  const keys = revocations.keysOf(candidate, place.token);
+  const keys = revocations.keysOf(candidate, place.pair);
   // The other processes are asked once: about a sealed cookie before its token is verified, about any other one afterward.
   const before = await checkUnverified(context, keys);
   if (isRevocation(before.standing)) return { kind: 'over', reason: before.standing };

@@ -121,7 +121,7 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
     /** Asks the coordinator, too. @throws {AuthError} `provider_unavailable` where only the coordinator can tell */
     check: (keys: SessionKeys) => look(keys, 'requests'),
     /** The same for a refresh's answer: a check that began before it arrived may have missed a sign-out. */
-    checkAfterRefresh: (keys: SessionKeys) => look(keys, keys.token),
+    checkAfterRefresh: (keys: SessionKeys) => look(keys, keys.pair),
   };
 }
 
@@ -213,12 +213,10 @@ function createRenewing({ records, subjectOf, now }: Pick<Parts, 'records' | 'su
       await records.tell(session, change, ttlMs);
     },
     /**
-     * Records that tokens were exchanged for those of another organization. Never rejects.
-     *
-     * @param tokens identify the refresh tokens
+     * Records that pairs were exchanged for those of another organization. Never rejects.
      */
-    async spend(sessionIds: readonly (string | undefined)[], tokens: readonly string[], ttlMs: number): Promise<void> {
-      const change = Object.fromEntries(tokens.map((token) => [spentName(token), Math.ceil(now())]));
+    async spend(sessionIds: readonly (string | undefined)[], pairs: readonly string[], ttlMs: number): Promise<void> {
+      const change = Object.fromEntries(pairs.map((pair) => [spentName(pair), Math.ceil(now())]));
       const ids = new Set(sessionIds.filter((sessionId) => sessionId !== undefined));
       await Promise.all([...ids].map((sessionId) => records.tell(subjectOf({ sessionId }), change, ttlMs)));
     },
@@ -238,7 +236,7 @@ function createOthers({ records, keysOf, subjectOf, notify, look, known, now }: 
         fresh.map(async (keys) => {
           const until = Math.max(stale, records.known(keys.subjects)['stale'] ?? never);
           // Also by its access token, which may be sent as a bearer token.
-          const names = [freshName(keys), freshName({ ...keys, token: undefined })];
+          const names = [freshName(keys), freshName({ ...keys, pair: undefined })];
           const change = Object.fromEntries(names.map((name) => [name, until]));
           if (keys.session !== undefined) await records.tell(keys.session, change, tokenMs);
         }),

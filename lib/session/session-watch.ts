@@ -12,10 +12,10 @@ interface SessionWatch {
    * has expired: at once for events of this process, within 5 seconds for events of others.
    *
    * @param session as it was when the watch began
-   * @param token identifies its refresh token; `undefined` for a bearer token
+   * @param pair identifies its tokens; `undefined` for a bearer token
    * @returns a function that stops the watch
    */
-  watch(facts: SessionFacts, session: Session, token: string | undefined, onEnd: (end: SessionEnd) => void): () => void;
+  watch(facts: SessionFacts, session: Session, pair: string | undefined, onEnd: (end: SessionEnd) => void): () => void;
   /** Ends the watches of the same session in another organization. */
   switched(facts: Pick<SessionFacts, 'sessionId'>, session: Session): void;
 }
@@ -23,7 +23,7 @@ interface SessionWatch {
 interface Watched {
   readonly facts: SessionFacts;
   readonly organizationId: string | undefined;
-  readonly token: string | undefined;
+  readonly pair: string | undefined;
   /** The hashed names of the session, its user, and the user at its OAuth client. */
   readonly subjects: readonly string[];
   readonly end: (end: SessionEnd) => void;
@@ -55,7 +55,7 @@ export function createSessionWatch(revocations: Revocations, now: () => number):
         if (watched.organizationId !== organizationOf(session)) watched.end('switched');
       }
     },
-    watch(facts, session, token, onEnd) {
+    watch(facts, session, pair, onEnd) {
       const { expiresAt } = session;
       let timer: NodeJS.Timeout | undefined;
       const stop = (): void => {
@@ -68,7 +68,7 @@ export function createSessionWatch(revocations: Revocations, now: () => number):
         onEnd(reason);
       };
       const { subjects } = revocations.keysOf(facts, undefined);
-      const watched: Watched = { facts, organizationId: organizationOf(session), token, subjects, end };
+      const watched: Watched = { facts, organizationId: organizationOf(session), pair, subjects, end };
       const awaitExpiry = (): void => {
         const restMs = expiresAt - now();
         if (restMs <= 0) end('expired');
@@ -89,9 +89,9 @@ function createPoll(revocations: Revocations, watching: ReturnType<typeof create
   let poll: NodeJS.Timeout | undefined;
 
   async function check(watched: Watched): Promise<void> {
-    const { facts, token } = watched;
+    const { facts, pair } = watched;
     // Outdated claims end no watch. Where the check fails, the next poll repeats it.
-    const keys = revocations.keysOf({ ...facts, issuedAt: Infinity }, token);
+    const keys = revocations.keysOf({ ...facts, issuedAt: Infinity }, pair);
     const checked = await revocations.check(keys).catch(() => undefined);
     if (checked === undefined) return;
     const { standing } = checked;

@@ -55,7 +55,7 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   readonly revocationOf: Revocations['find'];
   /** `begin` of these tokens. @param beganAt the provider's own time of the sign-in, in milliseconds since the epoch */
   beginSession(
-    stored: SessionFacts & Pick<StoredSession<Content>, 'refreshToken'>,
+    stored: SessionFacts & Pick<StoredSession<Content>, 'refreshToken' | 'token'>,
     beganAt?: number,
   ): ReturnType<Revocations['begin']>;
   /** Ends the watches of the same session in another organization, which a switch or a new sign-in has left. */
@@ -148,7 +148,7 @@ export function createSessions<Content>(
     findSuperseded: createFindSuperseded(context),
     revocationOf: (sessionId, beganAt) => revocations.find(sessionId, beganAt),
     beginSession: (stored, beganAt) =>
-      revocations.begin(revocations.keysOf(stored, placeOf(source.adapter, stored).token), beganAt),
+      revocations.begin(revocations.keysOf(stored, placeOf(source.adapter, stored).pair), beganAt),
     endSession: (target) => revocations.end(target),
     withdrawGrant: (grant) => revocations.withdrawGrant(grant),
     allowGrant: (grant) => revocations.allowGrant(grant),
@@ -161,9 +161,9 @@ export function createSessions<Content>(
     async watchSession(session, cookieHeader, onEnd) {
       const facts = await factsOf(source, session, cookieHeader);
       // The cookie may still hold a token that this session has replaced.
-      const isOfSession = 'refreshToken' in facts && facts.token?.text === session.accessToken;
-      const token = isOfSession ? placeOf(source.adapter, facts).token : undefined;
-      return sessionWatch.watch(facts, session, token, onEnd);
+      const isOfSession = 'refreshToken' in facts && facts.token.text === session.accessToken;
+      const pair = isOfSession ? placeOf(source.adapter, facts).pair : undefined;
+      return sessionWatch.watch(facts, session, pair, onEnd);
     },
   };
 }
@@ -187,7 +187,7 @@ function createRenewOthers<Content>({
   return async (userId, spent, next) => {
     const [from, to] = [placeOf(source.adapter, spent), placeOf(source.adapter, next)];
     lines.follow(from, to, source.serialize(next.content));
-    await revocations.renewOthers(userId, [revocations.keysOf(spent, from.token), revocations.keysOf(next, to.token)]);
+    await revocations.renewOthers(userId, [revocations.keysOf(spent, from.pair), revocations.keysOf(next, to.pair)]);
   };
 }
 
@@ -229,7 +229,7 @@ async function factsOf<Content>(
   const read = await source.read(parseCookies(cookieHeader));
   const candidates = read.kind === 'stored' ? read.candidates : [];
   return (
-    candidates.find(({ token }) => token?.text === accessToken) ??
+    candidates.find(({ token }) => token.text === accessToken) ??
     candidates.find(({ sessionId }) => sessionId !== undefined && sessionId === facts.sessionId) ??
     facts
   );

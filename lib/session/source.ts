@@ -14,8 +14,8 @@ export interface StoredSession<Content> extends SessionFacts {
   readonly refreshToken: string;
   /** The lifetime of its access tokens (`exp - iat`), in milliseconds. */
   readonly tokenLifetimeMs: number;
-  /** The parsed access token of `content`, where it is already available. */
-  readonly token?: Token;
+  /** The parsed access token of `content`. */
+  readonly token: Token;
 }
 
 /** A stored session together with the raw cookie value it came from. */

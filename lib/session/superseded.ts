@@ -32,7 +32,7 @@ export function createFindSuperseded<Content>(context: SessionContext<Content>):
     const known = knownReason(context, given, place);
     if (known !== undefined) return known;
     // Whether their claims are outdated does not matter here.
-    const { standing } = await revocations.check(revocations.keysOf({ ...given, issuedAt: Infinity }, place.token));
+    const { standing } = await revocations.check(revocations.keysOf({ ...given, issuedAt: Infinity }, place.pair));
     const isSuperseded = standing === 'spent' || (await holdsNewer(context, given, cookieHeader, allowanceOf(peer)));
     return isSuperseded ? 'superseded' : undefined;
   };
@@ -47,9 +47,11 @@ function knownReason<Content>(
   const settled = lines.settled(place);
   if (settled?.kind === 'ended') return settled.reason;
   const next = settled && source.deserialize(settled.text);
-  // A provider may give the same refresh token again.
-  const isExchanged = next !== undefined && placeOf(source.adapter, source.toStored(next)).token !== place.token;
-  return isExchanged || lines.isSuperseded(place, issuedAt) ? 'superseded' : undefined;
+  const newest = next && placeOf(source.adapter, source.toStored(next));
+  if ((newest ?? place).token !== place.token || lines.isSuperseded(place, issuedAt)) return 'superseded';
+  // The provider gave the same refresh token again, and may have refused it since.
+  const later = newest && lines.settled(newest);
+  return later?.kind === 'ended' ? later.reason : undefined;
 }
 
 async function holdsNewer<Content>(

@@ -61,8 +61,8 @@ export function createSwitchSession<Content>(
   async function currentOf(candidates: readonly Candidate<Content>[]): Promise<Current<Content> | undefined> {
     let renewable: Candidate<Content> | undefined;
     for (const candidate of candidates) {
-      const { token } = placeOf(source.adapter, candidate);
-      const { standing } = await revocations.check(revocations.keysOf(candidate, token));
+      const { pair } = placeOf(source.adapter, candidate);
+      const { standing } = await revocations.check(revocations.keysOf(candidate, pair));
       if (isRevocation(standing)) continue;
       const verdict = await verifyStored(source, candidate, 'provider');
       if (verdict.kind === 'live' && standing !== 'stale') return { candidate, verdict, isSpent: standing === 'spent' };

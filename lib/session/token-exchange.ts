@@ -3,8 +3,8 @@ import type { LineMemory } from './line-memory.ts';
 import type { LineTurns, Turn } from './line-turns.ts';
 import type { OutageReport } from './outages.ts';
 import { mergeLines } from './line-merge.ts';
-import { exchange, newestFor, settledOf, refuse } from './token-line.ts';
-import type { IsHeld, KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
+import { exchange, newestFor, refuse, settledOf, tokenOf } from './token-line.ts';
+import type { KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
 /** The provider's answer to the exchange of a token. */
 export type Exchanged =
@@ -13,7 +13,7 @@ export type Exchanged =
       readonly text: string;
       /** Where the new tokens stand. */
       readonly place: Place;
-      /** How long holders of the token get them, in milliseconds. Default: eight days. */
+      /** How long holders of the pair get them, in milliseconds. Default: eight days. */
       readonly lifeMs?: number;
     }
   | Extract<SettledRefresh, { kind: 'ended' }>;
@@ -28,7 +28,6 @@ export interface TokenAnswer {
 export interface Exchange {
   /** Where the tokens stand that led to this one, the browser's own first: their holders get its answer, too. */
   readonly former?: readonly Place[];
-  readonly isHeld?: IsHeld;
   /** The name of the variant, where this is one. */
   readonly variant?: string | undefined;
   readonly run: (signal: AbortSignal) => Promise<Exchanged>;
@@ -104,10 +103,10 @@ async function exchangeInTurn(
   signal: AbortSignal,
 ): Promise<TokenAnswer | undefined> {
   const { now, turns, memory } = parts;
-  const { former = [], isHeld } = exchanging;
+  const { former = [] } = exchanging;
   if (turns === undefined) return undefined;
   // This process may know a newer one, as after an outage.
-  const settledIn = (shared: KnownLine) => settledOf(memory.learn(place.line, shared), place.token, now(), isHeld);
+  const settledIn = (shared: KnownLine) => settledOf(memory.learn(place.line, shared), place.pair, now());
   const turn = await turns.take(place, signal, settledIn);
   if (!('holder' in turn)) {
     if (turn.kind === 'ended') memory.refuse(place, turn.reason);
@@ -115,8 +114,8 @@ async function exchangeInTurn(
   }
   // A full line drops tokens between: where one that led to this one leads elsewhere, this one was exchanged.
   const known = memory.learn(place.line, turn.shared);
-  const led = former.find(({ token }) => (newestFor(known, token, now()) ?? place.token) !== place.token);
-  const newer = settledOf(known, place.token, now(), isHeld) ?? (led && settledOf(known, led.token, now()));
+  const led = former.find(({ pair }) => tokenOf(newestFor(known, pair, now()) ?? place.pair) !== place.token);
+  const newer = settledOf(known, place.pair, now()) ?? (led && settledOf(known, led.pair, now()));
   if (newer !== undefined) {
     turns.settle(place, turn, (line) => line, signal).catch(() => undefined);
     return { settled: newer, isNew: false };
@@ -151,14 +150,14 @@ function conclude(
   answer: Exchanged,
   state: KnownLine,
 ): TokenAnswer {
-  const { former = [], isHeld } = exchanging;
+  const { former = [] } = exchanging;
   const { now, turns, memory } = parts;
-  const settled = settledOf(memory.learn(place.line, state), place.token, now(), isHeld) ?? answer;
+  const settled = settledOf(memory.learn(place.line, state), place.pair, now()) ?? answer;
   if (settled.kind === 'ended') memory.refuse(place, settled.reason);
   // The tokens that led to this one may stand in other lines: without a session id, or under an earlier one.
   for (const name of new Set(former.map(({ line }) => line))) {
     if (name === place.line || answer.kind === 'ended') continue;
-    const apply = withAnswer(parts, { line: name, token: place.token }, answer, exchanging);
+    const apply = withAnswer(parts, { ...place, line: name }, answer, exchanging);
     const known = memory.get(name);
     memory.learn(name, { line: apply(known.line) });
     turns?.change(name, known, apply).catch(() => undefined);
@@ -167,11 +166,11 @@ function conclude(
 }
 
 /** The line with the answer. */
-function withAnswer({ now }: LineParts, { line: name, token }: Place, answer: Exchanged, { former = [] }: Exchange) {
+function withAnswer({ now }: LineParts, { line: name, pair }: Place, answer: Exchanged, { former = [] }: Exchange) {
   return (line: TokenLine): TokenLine => {
-    if (answer.kind === 'ended') return refuse(line, token, answer.reason, now());
+    if (answer.kind === 'ended') return refuse(line, pair, answer.reason, now());
     const { text, place, lifeMs } = answer;
     const isForeign = name !== place.line;
-    return exchange(line, token, { newest: place.token, text, isForeign, lifeMs, held: former[0]?.token }, now());
+    return exchange(line, pair, { newest: place.pair, text, isForeign, lifeMs, held: former[0]?.pair }, now());
   };
 }

@@ -1,6 +1,10 @@
 /**
- * The line of a session's refresh tokens: which were exchanged, and which the provider refused. It is plain data, so that it travels
- * between processes; every change is a function of the line before it, and two lines merge. Times are in milliseconds since the epoch.
+ * The line of a session's tokens: which pairs of them were exchanged, and which refresh tokens the provider refused. It is plain data, so
+ * that it travels between processes; every change is a function of the line before it, and two lines merge. Times are in milliseconds
+ * since the epoch.
+ *
+ * A pair is a refresh token with the access token that came with it. A provider may give a refresh token again (WorkOS documents that it
+ * "may be rotated"), but with a new access token, so an exchange always leads from one pair to another.
  *
  * ```
  *   newest ──exchange──▶ open ──its browser got a newer one──▶ closing ──25 seconds──▶ closed, and unknown
@@ -8,23 +12,23 @@
  *     └────the provider refuses it──▶ refused, for ten minutes
  * ```
  *
- * A closed token goes to the provider again: where the network lost the response, only its replay window can still help.
+ * A closed pair goes to the provider again: where the network lost the response, only its replay window can still help.
  */
 export interface TokenLine {
-  /** Exchanged tokens, oldest first. */
-  readonly spent: readonly SpentToken[];
+  /** Exchanged pairs, oldest first. */
+  readonly spent: readonly SpentPair[];
   /** The latest are kept. */
   readonly refused: readonly RefusedToken[];
-  /** The newest tokens as text, by their refresh token: several where a session has several sign-ins. */
+  /** The newest tokens as text, by their pair: several where a session has several sign-ins. */
   readonly answers: Readonly<Record<string, string>>;
 }
 
-/** A refresh token that was exchanged; in a record, `spent` is only a switch. Tokens are identified without revealing them. */
-export interface SpentToken {
-  readonly token: string;
-  /** The refresh token that it was exchanged for. */
+/** A pair that was exchanged; in a record, `spent` is only a switch. */
+export interface SpentPair {
+  readonly pair: string;
+  /** The pair that it was exchanged for. */
   readonly issued: string;
-  /** The newest refresh token that this one led to, which its holders get. */
+  /** The newest pair that this one led to, which its holders get. */
   readonly newest: string;
   /** When it was exchanged; later than what the line knew then. */
   readonly at: number;
@@ -44,11 +48,13 @@ interface RefusedToken {
   readonly until: number;
 }
 
-/** Where a refresh token stands: its session's line, and the token. A token without a session id has a line of its own. */
+/** Where tokens stand: their session's line, and who they are. Tokens without a session id have a line of their own. */
 export interface Place {
   readonly line: string;
-  /** Identifies the refresh token without revealing it. */
+  /** Identifies the refresh token without revealing it: what the provider is asked with, by one at a time. */
   readonly token: string;
+  /** Identifies the refresh token together with its access token. */
+  readonly pair: string;
 }
 
 /** A line as this process knows it. */
@@ -58,21 +64,19 @@ export interface KnownLine {
   readonly version?: string | undefined;
 }
 
-/** What became of a token, as the line says it to each of its holders: its newest tokens, or the provider's refusal. */
+/** What became of a pair, as the line says it to each of its holders: its newest tokens, or the provider's refusal. */
 export type SettledRefresh =
   { readonly kind: 'renewed'; readonly text: string } | { readonly kind: 'ended'; readonly reason: string };
 
-/** Whether tokens as text are no newer than those that one has, as where the provider gives a token again. */
-export type IsHeld = (text: string) => boolean;
-
-/** What a token was exchanged for. */
+/** What a pair was exchanged for. */
 interface NewTokens {
+  /** Their pair. */
   readonly newest: string;
   readonly text: string;
   readonly isForeign?: boolean;
-  /** How long holders of the token get it, in milliseconds. Default: eight days. */
+  /** How long holders of the pair get it, in milliseconds. Default: eight days. */
   readonly lifeMs?: number | undefined;
-  /** The token that the asking browser holds, where that is one that led to this one. */
+  /** The pair that the asking browser holds, where that is one that led to this one. */
   readonly held?: string | undefined;
 }
 
@@ -91,113 +95,121 @@ const maxCharacters = 64 * 1024;
 
 export const emptyLine: TokenLine = { spent: [], refused: [], answers: {} };
 
-/** @param isHeld whether the asking one has these tokens: they are no answer to it */
-export function settledOf(line: TokenLine, token: string, now: number, isHeld?: IsHeld): SettledRefresh | undefined {
-  const newest = newestFor(line, token, now);
+/** @param token identifies the refresh token @param tag its access token @returns what identifies the pair */
+export function pairOf(token: string, tag: string): string {
+  return `${token}.${tag}`;
+}
+
+/** The refresh token of a pair. */
+export function tokenOf(pair: string): string {
+  return pair.split('.', 1)[0] ?? pair;
+}
+
+export function settledOf(line: TokenLine, pair: string, now: number): SettledRefresh | undefined {
+  const newest = newestFor(line, pair, now);
   const text = newest === undefined ? undefined : answerOf(line, newest);
-  if (text !== undefined && isHeld?.(text) !== true) return { kind: 'renewed', text };
-  const refused = line.refused.find((each) => each.token === token && each.until >= now);
+  if (text !== undefined) return { kind: 'renewed', text };
+  const refused = line.refused.find(({ token, until }) => token === tokenOf(pair) && until >= now);
   return refused && { kind: 'ended', reason: refused.reason };
 }
 
-/** The newest token, which the holder of a token gets. */
-export function newestFor(line: TokenLine, token: string, now: number): string | undefined {
-  return line.spent.find((each) => each.token === token && endOf(each) >= now)?.newest;
+/** The newest pair, which the holder of a pair gets. */
+export function newestFor({ spent }: TokenLine, pair: string, now: number): string | undefined {
+  const newest = nextIn(spent.filter((each) => endOf(each) >= now))(pair)?.newest;
+  return newest === pair ? undefined : newest;
 }
 
 /**
- * A token was exchanged: its holders, and those of all tokens that led to it, get the newest tokens. The first answer stays,
- * because others already use it, except where the provider gave the token itself again. @returns the very same line then
+ * A pair was exchanged: its holders, and those of all pairs that led to it, get the newest tokens. The first answer stays, because others
+ * already use it. @returns the very same line then
  */
 export function exchange(
   line: TokenLine,
-  token: string,
+  pair: string,
   { newest, text, isForeign = false, lifeMs = openMs, held }: NewTokens,
   now: number,
 ): TokenLine {
-  const first = newestFor(line, token, now);
-  const isSettled = first !== undefined && first !== token && answerOf(line, first) !== undefined;
-  if (isSettled || text.length > maxCharacters) return line;
+  const first = newestFor(line, pair, now);
+  const isSettled = first !== undefined && answerOf(line, first) !== undefined;
+  if (isSettled || newest === pair || text.length > maxCharacters) return line;
   const until = now + lifeMs;
   const at = Math.max(now, ...line.spent.map(({ newestAt }) => newestAt + 1));
-  const entryOf = (spent: string): SpentToken => {
-    return { token: spent, issued: newest, newest, at, newestAt: at, until, ...(isForeign && { isForeign }) };
-  };
-  // A token that the provider gives again is not spent (WorkOS documents that tokens may be rotated): only requests under way need the answer.
-  const isAgain = reachOf(newest, entriesOf(line.spent)).has(token);
   const others = line.spent
-    .filter((each) => each.token !== token && !(isAgain && each.token === newest))
+    .filter((each) => each.pair !== pair)
     .map((each) =>
-      each.token === held && isOpenAt(each, now) ? { ...each, until: Math.max(each.until, until) } : each,
+      each.pair === held && isOpenAt(each, now) ? { ...each, until: Math.max(each.until, until) } : each,
     );
-  const own = token === newest ? [] : [entryOf(token)];
-  if (isAgain) own.push(close(entryOf(newest), now));
-  // A late success takes precedence over the refusal of a second attempt with the same token.
-  const refused = line.refused.filter((each) => each.token !== token);
-  return tidy({ spent: [...others, ...own], refused, answers: { ...line.answers, [newest]: text } }, now);
+  const own: SpentPair = { pair, issued: newest, newest, at, newestAt: at, until, ...(isForeign && { isForeign }) };
+  // A late success takes precedence over the refusal of a second attempt with the same token, which is spent.
+  const isOver = (token: string): boolean => token === tokenOf(pair) && token !== tokenOf(newest);
+  const refused = line.refused.filter(({ token }) => !isOver(token));
+  return tidy({ spent: [...others, own], refused, answers: { ...line.answers, [newest]: text } }, now);
 }
 
-/** The provider refused a token. @returns the very same line where it says that the token was exchanged, or refused */
-export function refuse(line: TokenLine, token: string, reason: string, now: number): TokenLine {
-  if (settledOf(line, token, now) !== undefined) return line;
-  return tidy({ ...line, refused: [...line.refused, { token, reason, until: now + refusedMs }] }, now);
+/** The provider refused a pair's token. @returns the very same line where it says that the pair was exchanged, or refused */
+export function refuse(line: TokenLine, pair: string, reason: string, now: number): TokenLine {
+  if (settledOf(line, pair, now) !== undefined) return line;
+  return tidy({ ...line, refused: [...line.refused, { token: tokenOf(pair), reason, until: now + refusedMs }] }, now);
 }
 
-/** Drops a token and those that led to it or lead where it leads: the sign-in of all of them is over. */
-export function forgetToken(line: TokenLine, token: string, now: number): TokenLine {
-  const own = line.spent.find((each) => each.token === token);
+/** Drops a pair and those that led to it or lead where it leads: the sign-in of all of them is over. */
+export function forgetPair(line: TokenLine, pair: string, now: number): TokenLine {
+  const own = nextIn(line.spent)(pair);
   if (own === undefined) return line;
   return tidy({ ...line, spent: line.spent.filter(({ newest }) => newest !== own.newest) }, now);
 }
 
 /**
- * A browser that held a token received a newer one, so that only requests that were sent before carry it, and the tokens that led to it.
+ * A browser that held a pair received a newer one, so that only requests that were sent before carry it, and the pairs that led to it.
  *
  * @param received what the browser received
  * @returns the very same line where nothing changes
  */
-export function deliver(line: TokenLine, token: string, received: string, now: number): TokenLine {
+export function deliver(line: TokenLine, pair: string, received: string, now: number): TokenLine {
   const leads = leadingTo(line, received);
-  return closeAll(line, (each) => each.token === token || leads(each), now);
+  return closeAll(line, (each) => each.pair === pair || leads(each), now);
 }
 
 /**
- * A request carries a token, so that its browser has received it, whichever response brought it: only requests that were sent before
+ * A request carries a pair, so that its browser has received it, whichever response brought it: only requests that were sent before
  * carry those that led to it.
  *
  * @returns the very same line where nothing changes
  */
-export function present(line: TokenLine, token: string, now: number): TokenLine {
-  return closeAll(line, leadingTo(line, token), now);
+export function present(line: TokenLine, pair: string, now: number): TokenLine {
+  return closeAll(line, leadingTo(line, pair), now);
 }
 
-function closeAll(line: TokenLine, isOver: (each: SpentToken) => boolean, now: number): TokenLine {
+function closeAll(line: TokenLine, isOver: (each: SpentPair) => boolean, now: number): TokenLine {
   const over = new Set(line.spent.filter((each) => isOpenAt(each, now) && isOver(each)));
   if (over.size === 0) return line;
   return { ...line, spent: line.spent.map((each) => (over.has(each) ? close(each, now) : each)) };
 }
 
-function leadingTo({ spent }: TokenLine, token: string): (each: SpentToken) => boolean {
-  const entries = entriesOf(spent);
-  return (each) => each.token !== token && reachOf(each.token, entries).has(token);
+/** A pair that the line has not met counts by its token. */
+function leadingTo({ spent }: TokenLine, pair: string): (each: SpentPair) => boolean {
+  const next = nextIn(spent);
+  const isMet = spent.some((each) => each.pair === pair || each.issued === pair || each.newest === pair);
+  const isIt = (other: string): boolean => (isMet ? other === pair : tokenOf(other) === tokenOf(pair));
+  return (each) => !isIt(each.pair) && [...reachOf(each.pair, next).keys()].some(isIt);
 }
 
-/** Which of two knows the newer token. */
-export function laterOf(one: SpentToken, other: SpentToken): SpentToken {
+/** Which of two knows the newer pair. */
+export function laterOf(one: SpentPair, other: SpentPair): SpentPair {
   if (one.newestAt !== other.newestAt) return other.newestAt > one.newestAt ? other : one;
   return other.newest > one.newest ? other : one;
 }
 
-function close(spent: SpentToken, now: number): SpentToken {
+function close(spent: SpentPair, now: number): SpentPair {
   return { ...spent, closes: Math.min(spent.closes ?? Infinity, now + closingMs) };
 }
 
-export function endOf({ until, closes = Infinity }: SpentToken): number {
+export function endOf({ until, closes = Infinity }: SpentPair): number {
   return Math.min(until, closes);
 }
 
-/** Whether a browser may still hold only this token. */
-function isOpenAt({ until, closes }: SpentToken, now: number): boolean {
+/** Whether a browser may still hold only this pair. */
+function isOpenAt({ until, closes }: SpentPair, now: number): boolean {
   return closes === undefined && until >= now;
 }
 
@@ -206,32 +218,46 @@ export function answerOf({ answers }: Pick<TokenLine, 'answers'>, newest: string
   return Object.hasOwn(answers, newest) ? answers[newest] : undefined;
 }
 
-type Entries = ReadonlyMap<string, SpentToken>;
-
-export function entriesOf(spent: readonly SpentToken[]): Entries {
-  return new Map(spent.map((each) => [each.token, each]));
+/**
+ * The exchange that a pair's holder follows: the pair's own, or that of another pair with the same refresh token, if it led to another
+ * refresh token. The provider has spent that token, whichever access token came with it, and may take a second use for a theft.
+ */
+function nextIn(spent: readonly SpentPair[]): (pair: string) => SpentPair | undefined {
+  const own = new Map(spent.map((each) => [each.pair, each]));
+  const byToken = new Map(spent.filter(isRotated).map((each) => [tokenOf(each.pair), each]));
+  return (pair) => own.get(pair) ?? byToken.get(tokenOf(pair));
 }
 
-/** A token and all that it led to, as far as the line still has them, with their entries. A circle is walked once. */
-function reachOf(token: string, entries: Entries): ReadonlyMap<string, SpentToken | undefined> {
-  const reach = new Map<string, SpentToken | undefined>();
-  const ahead = [token];
+/** Whether the provider gave another refresh token. */
+function isRotated({ pair, newest }: SpentPair): boolean {
+  return tokenOf(newest) !== tokenOf(pair);
+}
+
+/** By what its holders find an exchange: all holders of a rotated token, else those of the pair alone. */
+export function nameOf(spent: SpentPair): string {
+  return isRotated(spent) ? tokenOf(spent.pair) : spent.pair;
+}
+
+/** A pair and all that it led to, as far as the line still has them, with the exchanges. A circle is walked once. */
+function reachOf(pair: string, next: ReturnType<typeof nextIn>): ReadonlyMap<string, SpentPair | undefined> {
+  const reach = new Map<string, SpentPair | undefined>();
+  const ahead = [pair];
   for (let each = ahead.pop(); each !== undefined; each = ahead.pop()) {
     if (reach.has(each)) continue;
-    const entry = entries.get(each);
+    const entry = next(each);
     reach.set(each, entry);
-    if (entry !== undefined) ahead.push(entry.issued, entry.newest);
+    if (entry !== undefined) ahead.push(entry.pair, entry.issued, entry.newest);
   }
   return reach;
 }
 
-/** Drops what has expired and what exceeds the limits, and lets each token lead to the newest. */
+/** Drops what has expired and what exceeds the limits, and lets each pair lead to the newest. */
 export function tidy({ spent, refused, answers }: TokenLine, now: number): TokenLine {
-  const entries = entriesOf(spent);
-  const lead = (each: SpentToken): SpentToken => {
-    const reach = reachOf(each.token, entries);
+  const next = nextIn(spent);
+  const lead = (each: SpentPair): SpentPair => {
+    const reach = reachOf(each.pair, next);
     const found = [...reach.values()].filter((entry) => entry !== undefined);
-    // A token that was exchanged itself is not the newest; one that the provider gave again may be.
+    // A pair that was exchanged itself is not the newest.
     const ends = found.filter((entry) => reach.get(entry.newest) === undefined);
     const { newest, newestAt } = (ends.length > 0 ? ends : found).reduce(laterOf);
     return { ...each, newest, newestAt };
@@ -258,16 +284,16 @@ export function tidy({ spent, refused, answers }: TokenLine, now: number): Token
 }
 
 /**
- * Of several sign-ins the one with the most tokens drops one: the token that ends first, because the one that its browser still
+ * Of several sign-ins the one with the most pairs drops one: the pair that ends first, because the one that its browser still
  * sends ends last. What another session's tokens lead to never displaces the session's own.
  */
-function isDroppedBefore(one: SpentToken, other: SpentToken, counts: ReadonlyMap<string, number>): boolean {
+function isDroppedBefore(one: SpentPair, other: SpentPair, counts: ReadonlyMap<string, number>): boolean {
   const byCount = (counts.get(one.newest) ?? 0) - (counts.get(other.newest) ?? 0);
   const byOwner = Number(one.isForeign === true) - Number(other.isForeign === true);
   return (byOwner || byCount || other.until - one.until || one.at - other.at) > 0;
 }
 
-/** Whether a browser may still hold only a spent token. */
+/** Whether a browser may still hold only a spent pair. */
 export function isOpen(line: TokenLine, now: number): boolean {
   return line.spent.some((each) => isOpenAt(each, now));
 }

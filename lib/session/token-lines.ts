@@ -11,10 +11,10 @@ import type { SharedCoordinator } from './shared-coordinator.ts';
 import type { StoredSession } from './source.ts';
 import { exchangeToken, VariantRefused } from './token-exchange.ts';
 import type { Exchange, LineParts, TokenAnswer } from './token-exchange.ts';
-import { deliver, exchange, forgetToken, present } from './token-line.ts';
-import type { IsHeld, Place, SettledRefresh, TokenLine } from './token-line.ts';
+import { deliver, exchange, forgetPair, pairOf, present } from './token-line.ts';
+import type { Place, SettledRefresh, TokenLine } from './token-line.ts';
 
-export type { IsHeld, Place, SettledRefresh } from './token-line.ts';
+export type { Place, SettledRefresh } from './token-line.ts';
 export type { Exchanged, TokenAnswer } from './token-exchange.ts';
 
 /** One line of tokens per session: one exchange per token, delivery, and rest after a failure. */
@@ -28,7 +28,7 @@ export interface TokenLines {
    */
   run(place: Place, exchanging: Exchange): Promise<TokenAnswer>;
   /** Whether the token's answer is available or pending, so that `run` starts nothing. */
-  knows(place: Place, isHeld?: IsHeld): boolean;
+  knows(place: Place): boolean;
   /** The token's answer, where it is available. */
   settled(place: Place): SettledRefresh | undefined;
   /** Whether an exchange failed recently, so that only a request that needs it should start the next one. */
@@ -44,14 +44,14 @@ export interface TokenLines {
   note(place: Place, issuedAt: number): void;
   /** Gives requests with a spent token its successor, where no refresh produced it. */
   follow(place: Place, newest: Place, text: string): void;
-  /** A browser received tokens: only requests that were sent before carry the token that they replace. */
+  /** A browser received a pair: only requests that were sent before carry the one that it replaces. */
   deliver(place: Place, newest: string): void;
   /** A request carries a token that was verified: its browser has received it. */
   present(place: Place): void;
   /** The session has ended; no request gets its tokens any more. */
   forget(place: Place): void;
   /** A sign-in has ended; no request gets its tokens any more. The session may have a later sign-in. */
-  forgetToken(place: Place): void;
+  forgetPair(place: Place): void;
 }
 
 /** Long enough for a slow answer, and short enough to resend the same token within a replay window of 30 seconds. */
@@ -72,31 +72,34 @@ export function createTokenLines(settings: {
   const { outages = createOutageReport(shared, emit) } = settings;
   const memory = createLineMemory(now);
   const parts: LineParts = { now, turns: shared && createLineTurns(shared, now), outages, memory };
-  const flights = new Map<string, Promise<TokenAnswer>>();
+  const flights = new Map<string, Flight>();
   const start = createStart(parts, settings);
 
-  async function join(joined: Promise<TokenAnswer>, place: Place, exchanging: Exchange): Promise<TokenAnswer> {
+  async function join({ pair, landing }: Flight, place: Place, exchanging: Exchange): Promise<TokenAnswer> {
+    let answer: TokenAnswer;
     try {
-      return { ...(await joined), isNew: false };
+      answer = await landing;
     } catch (error) {
       if (error instanceof VariantRefused && error.variant !== exchanging.variant) return run(place, exchanging);
       throw error;
     }
+    // Another pair's answer may be older than this pair, where the provider gives a token again.
+    return pair === place.pair ? { ...answer, isNew: false } : run(place, exchanging);
   }
 
   function run(place: Place, exchanging: Exchange): Promise<TokenAnswer> {
-    const settled = memory.find(place, exchanging.isHeld);
+    const settled = memory.find(place);
     if (settled !== undefined) return Promise.resolve({ settled, isNew: false });
     const joined = flights.get(place.token);
     if (joined !== undefined) return join(joined, place, exchanging);
-    const started = start(place, exchanging).finally(() => flights.delete(place.token));
-    flights.set(place.token, started);
-    return started;
+    const landing = start(place, exchanging).finally(() => flights.delete(place.token));
+    flights.set(place.token, { pair: place.pair, landing });
+    return landing;
   }
 
   return {
     run,
-    knows: (place, isHeld) => memory.find(place, isHeld) !== undefined || flights.has(place.token),
+    knows: (place) => memory.find(place) !== undefined || flights.get(place.token)?.pair === place.pair,
     settled: (place) => memory.find(place),
     isResting: memory.isResting,
     isSuperseded(place, issuedAt) {
@@ -104,16 +107,22 @@ export function createTokenLines(settings: {
       return newest !== undefined && newest.issuedAt >= issuedAt && newest.token !== place.token;
     },
     note: ({ line, token }, issuedAt) => memory.noteNewest(line, { token, issuedAt }),
-    follow({ line: name, token }, newest, text) {
+    follow({ line: name, pair }, newest, text) {
       const isForeign = newest.line !== name;
       const { line } = memory.get(name);
-      const isKnown = line.spent.some((each) => each.token === token);
-      const followed = exchange(line, token, { newest: newest.token, text, isForeign }, now());
+      const isKnown = line.spent.some((each) => each.pair === pair);
+      const followed = exchange(line, pair, { newest: newest.pair, text, isForeign }, now());
       // The response to this request carries the tokens, so only requests under way need them.
-      memory.learn(name, { line: isKnown ? followed : deliver(followed, token, newest.token, now()) });
+      memory.learn(name, { line: isKnown ? followed : deliver(followed, pair, newest.pair, now()) });
     },
     ...createEnds(parts),
   };
+}
+
+/** One call for a refresh token. */
+interface Flight {
+  readonly pair: string;
+  readonly landing: Promise<TokenAnswer>;
 }
 
 /** One exchange with its deadline, its event and its rest after a failure. */
@@ -157,7 +166,7 @@ function createEnds({
   turns,
   outages,
   memory,
-}: LineParts): Pick<TokenLines, 'deliver' | 'forget' | 'forgetToken' | 'present'> {
+}: LineParts): Pick<TokenLines, 'deliver' | 'forget' | 'forgetPair' | 'present'> {
   function tell(told: Promise<unknown> | undefined): void {
     told?.then(
       () => outages.succeeded(),
@@ -174,9 +183,9 @@ function createEnds({
   }
 
   return {
-    deliver: ({ line, token }, newest) => change(line, (known) => deliver(known, token, newest, now())),
-    present: ({ line, token }) => change(line, (known) => present(known, token, now())),
-    forgetToken: ({ line, token }) => change(line, (known) => forgetToken(known, token, now())),
+    deliver: ({ line, pair }, newest) => change(line, (known) => deliver(known, pair, newest, now())),
+    present: ({ line, pair }) => change(line, (known) => present(known, pair, now())),
+    forgetPair: ({ line, pair }) => change(line, (known) => forgetPair(known, pair, now())),
     forget(place) {
       memory.forget(place);
       tell(turns?.forget(place.line));
@@ -192,11 +201,15 @@ function outOfTime(cause?: unknown): AuthError {
   return new AuthError('provider_unavailable', { cause, reason: 'timeout', retryAfter: 5 });
 }
 
-/** Where a session's refresh token stands. */
+/** Characters of an access token's signature that identify it. */
+const tagLength = 43;
+
+/** Where a session's tokens stand. */
 export function placeOf(
   adapter: AdapterName,
-  { refreshToken, sessionId }: Pick<StoredSession<unknown>, 'refreshToken' | 'sessionId'>,
+  { refreshToken, sessionId, token: { text } }: Pick<StoredSession<unknown>, 'refreshToken' | 'sessionId' | 'token'>,
 ): Place {
   const token = `${adapter}:${hash(refreshToken)}`;
-  return { line: sessionId === undefined ? token : `${adapter}:session:${hash(sessionId)}`, token };
+  const pair = pairOf(token, hash(text.slice(-tagLength)));
+  return { line: sessionId === undefined ? token : `${adapter}:session:${hash(sessionId)}`, token, pair };
 }
