@@ -199,7 +199,7 @@ describe('one process', () => {
       placeOf(adapter, { refreshToken, sessionId: 'a session', token: readToken(accessToken) });
     const { token, pair } = find('b2b', 'a refresh token');
     expect(token).toMatch(/^b2b:[\w-]{43}$/);
-    expect(pair).toMatch(/^b2b:[\w-]{43}\.[\w-]{43}$/);
+    expect(pair).toMatch(/^b2b:[\w-]{43}\.[\w-]{22}$/);
     expect(find('backend', 'a refresh token').token).not.toBe(token);
     expect(find('b2b', 'another one').token).not.toBe(token);
     const again = find('b2b', 'a refresh token', 'header.claims.another');

@@ -201,15 +201,13 @@ function outOfTime(cause?: unknown): AuthError {
   return new AuthError('provider_unavailable', { cause, reason: 'timeout', retryAfter: 5 });
 }
 
-/** Characters of an access token's signature that identify it. */
-const tagLength = 43;
-
 /** Where a session's tokens stand. */
 export function placeOf(
   adapter: AdapterName,
   { refreshToken, sessionId, token: { text } }: Pick<StoredSession<unknown>, 'refreshToken' | 'sessionId' | 'token'>,
 ): Place {
   const token = `${adapter}:${hash(refreshToken)}`;
-  const pair = pairOf(token, hash(text.slice(-tagLength)));
+  // An access token differs from others by the end of its signature.
+  const pair = pairOf(token, hash(text.slice(-43)).slice(0, 22));
   return { line: sessionId === undefined ? token : `${adapter}:session:${hash(sessionId)}`, token, pair };
 }
