@@ -1,5 +1,8 @@
+import fc from 'fast-check';
+import type { Resolution } from '../../lib/session/source.ts';
 import type { Session } from '../../lib/types.ts';
 import { createClock } from '../support/clock.ts';
+import { checkInputs } from '../support/inputs.ts';
 import {
   createMemoryApp,
   createMemoryBrowser,
@@ -19,17 +22,39 @@ interface Content extends MemoryContent {
 
 const has = (role: number) => (session: Session | null) => session?.claims.role === role;
 const nextTurn = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
+const turns = async (count: number): Promise<void> => {
+  for (let turn = 0; turn < count; turn += 1) await nextTurn();
+};
+const hourMs = 60 * 60_000;
+/** Less than requests with the old cookie are answered. */
+const lateMs = 20_000;
+
+interface Step {
+  readonly does: string;
+  readonly process: number;
+  readonly afterMs: number;
+  readonly isRotated: boolean;
+}
 
 /** Processes before a provider that gives the same refresh token again; the user's role is in the claims. */
 async function setUp(count: number) {
   const clock = createClock(1_700_000_000_000);
-  const answer: { role: number; padding: string; held?: Promise<unknown> | undefined } = { role: 0, padding: '' };
+  const answer: { role: number; padding: string; isRotated?: boolean; held?: Promise<unknown> | undefined } = {
+    role: 0,
+    padding: '',
+  };
+  const spent = new Set<string>();
   const provider = createMemoryProvider(clock);
   provider.refresh = async (content) => {
     provider.calls.push(content.refreshToken);
-    const [{ role, padding, held }, issuedAt] = [answer, clock.now()];
+    const [{ role, padding, isRotated = false, held }, issuedAt] = [answer, clock.now()];
+    const { refreshToken: sent } = content;
+    const isSpent = spent.has(sent);
+    if (isRotated) spent.add(sent);
     await held;
-    const next: Content = { ...content, role, padding, issuedAt, expiresAt: issuedAt + tokenLifetimeMs };
+    if (isSpent) return { kind: 'ended', reason: 'invalid_grant' };
+    const refreshToken = isRotated ? `after ${spent.size}` : sent;
+    const next: Content = { ...content, refreshToken, role, padding, issuedAt, expiresAt: issuedAt + tokenLifetimeMs };
     return { kind: 'renewed', content: next };
   };
   const shared = createShared(clock.now);
@@ -177,6 +202,87 @@ describe('where the provider does not rotate refresh tokens', () => {
     expect(has(1)((await visit(apps[0]!, header)).session)).toBe(true);
     expect(provider.calls).toHaveLength(4);
   });
+
+  /** What happens next to a session, with the time since the last step. */
+  const step = fc.record({
+    does: fc.constantFrom('visit', 'visit', 'visit', 'lose', 'late', 'slow', 'arrive', 'promote', 'change', 'fail'),
+    process: fc.nat(2),
+    afterMs: fc.oneof(fc.integer({ min: 1_000, max: 4_000 }), fc.constantFrom(26_000, tokenLifetimeMs, hourMs)),
+    isRotated: fc.boolean(),
+  });
+
+  it.each([
+    ['never', false],
+    ['now and then', true],
+  ])(
+    'nobody gets tokens older than their own where tokens rotate %s, whoever is slow, late or down',
+    async (_, rotates) => {
+      const walk = async (steps: readonly Step[], count: number): Promise<void> => {
+        const { answer, apps, browser, clock, provider, renewChanged, resolver, shared } = await setUp(count);
+        const former: { readonly header: string; readonly at: number }[] = [];
+        const slow: { arrive: () => void; done: Promise<unknown>; at: number }[] = [];
+        /** The role at the last `renewSession`, of which a process may not hear in an outage. */
+        let wanted = 0;
+        let wasDown = false;
+        const ask = async (process: number, header: string, isWanted = true): Promise<Resolution> => {
+          const least = isWanted && !wasDown ? wanted : 0;
+          const resolution = await visit(apps[process % count]!, header);
+          expect(resolution.session?.user.id).toBe('ada');
+          const { role } = fromCookie(header.replace('memory=', '')) as Content;
+          expect(resolution.session?.claims.role).toBeGreaterThanOrEqual(Math.max(role, least));
+          return resolution;
+        };
+        const arrive = async (): Promise<void> => {
+          const [first] = slow.splice(0);
+          first?.arrive();
+          await first?.done;
+        };
+        for (const { does, process, afterMs, isRotated } of steps) {
+          // A slow call ends within the replay window of a provider.
+          if (afterMs > lateMs) await arrive();
+          clock.advance(afterMs);
+          answer.isRotated = rotates && isRotated && !shared.isDown && slow.length === 0;
+          const header = browser.header()!;
+          const late = former.findLast(({ at }) => clock.now() - at < lateMs);
+          if (does === 'visit' || does === 'lose') {
+            const asked = ask(process, header);
+            // It may wait for the slow call.
+            await Promise.race([asked, turns(40)]);
+            await arrive();
+            const resolution = await asked;
+            if (does === 'lose' || resolution.cookies.length === 0) continue;
+            former.push({ header, at: clock.now() });
+            browser.receive(resolution);
+          } else if (does === 'late' && late !== undefined && slow.length === 0) await ask(process, late.header, false);
+          else if (does === 'slow' && slow.length === 0 && !answer.isRotated) {
+            const gate = Promise.withResolvers<unknown>();
+            answer.held = gate.promise;
+            slow.push({ arrive: () => gate.resolve(undefined), done: ask(process, header, false), at: clock.now() });
+            await turns(20);
+            answer.held = undefined;
+          } else if (does === 'arrive') await arrive();
+          else if (does === 'promote' && !shared.isDown && slow.length === 0) {
+            answer.role += 1;
+            await resolver.renewSession({ userId: 'ada' });
+            wanted = answer.role;
+            // Longer than another process trusts what it knows.
+            clock.advance(6_000);
+          } else if (does === 'change' && slow.length === 0) await renewChanged(process % count, answer.role + 1);
+          else if (does === 'fail' && !rotates) {
+            // Alone, a process may send a token that another one has spent.
+
+            shared.isDown = !shared.isDown;
+            wasDown = true;
+          }
+        }
+        await arrive();
+        expect(provider.calls.length).toBeLessThan(3 * steps.length + 3);
+      };
+      const steps = fc.array(step, { minLength: 3, maxLength: 16, size: 'max' });
+      const check = fc.asyncProperty(steps, fc.integer({ min: 1, max: 3 }), walk);
+      await checkInputs(check, { least: 60, variable: 'NO_ROTATION_WALKS' });
+    },
+  );
 
   describe('a process that waits for another one', () => {
     /** Both need newer tokens; the first has sent its call. */
