@@ -47,7 +47,7 @@ async function setUp(count: number) {
   const provider = createMemoryProvider(clock);
   provider.refresh = async (content) => {
     provider.calls.push(content.refreshToken);
-    const [{ role, padding, isRotated = false, held }, issuedAt] = [answer, clock.now()];
+    const [{ role, padding, isRotated = false, held }, issuedAt] = [answer, Math.floor(clock.now() / 1_000) * 1_000];
     const { refreshToken: sent } = content;
     const isSpent = spent.has(sent);
     if (isRotated) spent.add(sent);
@@ -144,6 +144,19 @@ describe('where the provider does not rotate refresh tokens', () => {
     clock.advance(24_000);
     expect((await visit(apps[0]!, former)).session?.user.id).toBe('ada');
     expect(provider.calls).toHaveLength(2);
+  });
+
+  it('renewSession counts within the second of the issue, also for a late request with the token of before', async () => {
+    const { answer, apps, browser, clock, provider, resolver, visitTo } = await setUp(1);
+    await resolver.renewSession({ userId: 'ada' });
+    await visitTo(0);
+    const former = browser.header();
+    clock.advance(400);
+    await resolver.renewSession({ userId: 'ada' });
+    answer.role = 1;
+    expect(has(1)(await visitTo(0))).toBe(true);
+    expect(has(1)((await visit(apps[0]!, former)).session)).toBe(true);
+    expect(provider.calls).toHaveLength(3);
   });
 
   it('one process asks about tokens that the provider refuses, and each hears of it', async () => {

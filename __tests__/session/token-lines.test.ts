@@ -2,6 +2,7 @@ import { jest } from '@jest/globals';
 import { AuthError } from '../../lib/errors.ts';
 import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
 import { VariantRefused } from '../../lib/session/token-exchange.ts';
+import { pairOf } from '../../lib/session/token-line.ts';
 import { createTokenLines, placeOf } from '../../lib/session/token-lines.ts';
 import type { Exchanged, Place, SettledRefresh } from '../../lib/session/token-lines.ts';
 import { readToken } from '../../lib/tokens/access-token.ts';
@@ -190,6 +191,35 @@ describe('one process', () => {
     expect(knows('key')).toBe(false);
     expect(await run('key', answering(ended))).toEqual({ settled: ended, isNew: true });
     expect(calls()).toBe(2);
+  });
+
+  it('shares a call among holders of one pair; those of another pair of its token ask after it, within their own limits', async () => {
+    const { lines, answering, calls } = setUp();
+    const held = Promise.withResolvers<SettledRefresh>();
+    const [one, other] = ['one', 'other'].map((tag) => ({ ...place('key'), pair: pairOf('key', tag) })) as [
+      Place,
+      Place,
+    ];
+    const to = (tag: string, answer: () => Promise<SettledRefresh>) => ({
+      run: async (): Promise<Exchanged> => {
+        const settled = await answer();
+        return settled.kind === 'ended' ? settled : { ...settled, place: { ...one, pair: pairOf('key', tag) } };
+      },
+    });
+    const first = lines.run(
+      one,
+      to('first', () => held.promise),
+    );
+    const joined = lines.run(one, to('never', answering(renewed)));
+    const later = lines.run(other, to('later', answering({ kind: 'renewed', text: 'later tokens' })));
+    expect([lines.knows(one), lines.knows(other)]).toEqual([true, false]);
+    held.resolve(renewed);
+    expect([await first, await joined]).toEqual([
+      { settled: renewed, isNew: true },
+      { settled: renewed, isNew: false },
+    ]);
+    expect(await later).toEqual({ settled: { kind: 'renewed', text: 'later tokens' }, isNew: true });
+    expect(calls()).toBe(1);
   });
 
   const access = 'header.claims.signature';
