@@ -306,6 +306,27 @@ describe('a replay of a rotated token', () => {
       expect(newestFor(merged, 'a.0', now + 1)).toBe('c.1');
   });
 
+  it('leaves a closing pair closing, whichever access token each process got, unless it was exchanged after it had closed', () => {
+    const closed = present(walk('a.0 b.0'), 'b.0', now);
+    const later = now + closingMs + 1;
+    for (const [at, expected] of [
+      [now + 1, undefined],
+      [later, 'b.again'],
+    ] as const) {
+      const again = walk('a.0 b.again', emptyLine, at);
+      for (const merged of [mergeLines(closed, again, later), mergeLines(again, closed, later)])
+        expect(newestFor(merged, 'a.0', later)).toBe(expected);
+    }
+  });
+
+  it('lets all holders wait as long as one of them, whichever access token it has', () => {
+    const day = 24 * 60 * minute;
+    const long = exchange(line, 'c.1', { newest: 'd.2', text: 'of d.2', held: 'b.0' }, now + 5 * day);
+    expect(newestFor(long, 'b.0', now + 12 * day)).toBe('d.2');
+    const received = deliver(walk('a.0 b.0 c.0'), 'b.other', 'from elsewhere', now);
+    expect(['a.0', 'b.0'].map((pair) => newestFor(received, pair, now + minute))).toEqual(['c.0', undefined]);
+  });
+
   it('closes what led to it when a browser has the newest', () => {
     for (const closed of [present(line, 'c.1', now), deliver(line, 'b.0', 'c.1', now), present(line, 'c.other', now)])
       expect(isOpen(closed, now)).toBe(false);
@@ -454,7 +475,7 @@ it('is bounded, plain data, and merges in any order, whatever happens to it', ()
         const isSpentElsewhere = each.spent.some(
           ({ pair }) => pair !== spent && tokenOf(pair) === tokenOf(spent ?? ''),
         );
-        if (!isSpentElsewhere) expect(settledOf(each, spent ?? '', now + 2 * minute)).toBeUndefined();
+        if (!isSpentElsewhere) expect(settledOf(each, spent ?? '', now + 2 * minute)?.kind).not.toBe('renewed');
       }
     }),
   );

@@ -1,4 +1,4 @@
-import { answerOf, endOf, laterOf, tidy } from './token-line.ts';
+import { answerOf, endOf, laterOf, tidy, tokenOf } from './token-line.ts';
 import type { SpentPair, TokenLine } from './token-line.ts';
 
 /**
@@ -41,11 +41,16 @@ function mergeAnswers({ answers }: TokenLine, other: TokenLine): TokenLine['answ
 function mergeSpent(one: SpentPair | undefined, other: SpentPair): SpentPair {
   if (one === undefined) return other;
   const { newest, newestAt } = laterOf(one, other);
-  if (one.issued !== other.issued) {
-    const later = other.at > one.at || (other.at === one.at && other.issued > one.issued) ? other : one;
+  const later = other.at > one.at || (other.at === one.at && other.issued > one.issued) ? other : one;
+  if (tokenOf(one.issued) !== tokenOf(other.issued) || isAgain(one, other) || isAgain(other, one))
     return { ...later, newest, newestAt };
-  }
   const closes = Math.min(one.closes ?? Infinity, other.closes ?? Infinity);
-  const [at, until] = [Math.max(one.at, other.at), Math.max(one.until, other.until)];
-  return { ...one, at, newest, newestAt, until, ...(closes < Infinity && { closes }) };
+  const until = Math.max(one.until, other.until);
+  return { ...later, newest, newestAt, until, ...(closes < Infinity && { closes }) };
+}
+
+/** Whether a closed pair was exchanged once more, as where its response was lost: a provider may give the same refresh token again. */
+function isAgain(former: SpentPair, later: SpentPair): boolean {
+  // Where a clock was set back, a pair closes before the time of its exchange.
+  return later.at > former.at && later.at > (former.closes ?? Infinity);
 }

@@ -134,11 +134,10 @@ export function exchange(
   if (isSettled || newest === pair || text.length > maxCharacters) return line;
   const until = now + lifeMs;
   const at = Math.max(now, ...line.spent.map(({ newestAt }) => newestAt + 1));
+  const awaited = held === undefined ? undefined : nextIn(line.spent)(held);
   const others = line.spent
     .filter((each) => each.pair !== pair)
-    .map((each) =>
-      each.pair === held && isOpenAt(each, now) ? { ...each, until: Math.max(each.until, until) } : each,
-    );
+    .map((each) => (each === awaited && isOpenAt(each, now) ? { ...each, until: Math.max(each.until, until) } : each));
   const own: SpentPair = { pair, issued: newest, newest, at, newestAt: at, until, ...(isForeign && { isForeign }) };
   // A late success takes precedence over the refusal of a second attempt with the same token, which is spent.
   const isOver = (token: string): boolean => token === tokenOf(pair) && token !== tokenOf(newest);
@@ -166,8 +165,8 @@ export function forgetPair(line: TokenLine, pair: string, now: number): TokenLin
  * @returns the very same line where nothing changes
  */
 export function deliver(line: TokenLine, pair: string, received: string, now: number): TokenLine {
-  const leads = leadingTo(line, received);
-  return closeAll(line, (each) => each.pair === pair || leads(each), now);
+  const [followed, leads] = [nextIn(line.spent)(pair), leadingTo(line, received)];
+  return closeAll(line, (each) => each === followed || leads(each), now);
 }
 
 /**
