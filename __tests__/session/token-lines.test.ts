@@ -560,14 +560,17 @@ describe('several processes', () => {
     expect([two.lines.isSuperseded(at('a'), 5), two.lines.isSuperseded(at('c'), 5)]).toEqual([true, false]);
   });
 
-  it('use no token twice that a full line has dropped while one of them knew it as the newest', async () => {
+  it.each([
+    ['rotated', (serial: number) => at(`t${serial}`)],
+    ['given again', (serial: number) => ({ ...at('t'), pair: pairOf('t', `${serial}`) })],
+  ])('use no pair twice that a full line has dropped while one of them knew it as the newest: %s', async (_, nth) => {
     const clock = createClock();
     const { shared, one, two } = createTwo(createShared(clock.now));
-    const held = at('t0');
+    const held = nth(0);
     const exchange = ({ lines }: ReturnType<typeof setUp>, serial: number) => {
       [clock, one.clock, two.clock].forEach((each) => each.advance(60_000));
-      const newest = { kind: 'renewed' as const, text: `of ${serial + 1}`, place: at(`t${serial + 1}`) };
-      return lines.run(at(`t${serial}`), {
+      const newest = { kind: 'renewed' as const, text: `of ${serial + 1}`, place: nth(serial + 1) };
+      return lines.run(nth(serial), {
         former: serial === 0 ? [] : [held],
         run: () => Promise.resolve(newest),
       });
@@ -578,7 +581,9 @@ describe('several processes', () => {
     expect(await exchange(one, 1)).toEqual({ settled: { kind: 'renewed', text: 'of 20' }, isNew: false });
     expect(one.lines.settled(held)).toEqual({ kind: 'renewed', text: 'of 20' });
     await settle();
-    expect(await shared.take('session', { token: 't1', holder: 'another' }, [])).toMatchObject({ holder: 'another' });
+    expect(await shared.take('session', { token: nth(1).token, holder: 'another' }, [])).toMatchObject({
+      holder: 'another',
+    });
   });
 
   it.each(['take', 'settle'] as const)(

@@ -3,7 +3,7 @@ import type { LineMemory } from './line-memory.ts';
 import type { LineTurns, Turn } from './line-turns.ts';
 import type { OutageReport } from './outages.ts';
 import { mergeLines } from './line-merge.ts';
-import { exchange, newestFor, refuse, settledOf, tokenOf } from './token-line.ts';
+import { exchange, newestFor, refuse, settledOf } from './token-line.ts';
 import type { KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';
 
 /** The provider's answer to the exchange of a token. */
@@ -114,7 +114,7 @@ async function exchangeInTurn(
   }
   // A full line drops tokens between: where one that led to this one leads elsewhere, this one was exchanged.
   const known = memory.learn(place.line, turn.shared);
-  const led = former.find(({ pair }) => tokenOf(newestFor(known, pair, now()) ?? place.pair) !== place.token);
+  const led = former.find(({ pair }) => (newestFor(known, pair, now()) ?? place.pair) !== place.pair);
   const newer = settledOf(known, place.pair, now()) ?? (led && settledOf(known, led.pair, now()));
   if (newer !== undefined) {
     turns.settle(place, turn, (line) => line, signal).catch(() => undefined);
