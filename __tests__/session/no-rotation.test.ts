@@ -90,6 +90,8 @@ async function setUp(count: number) {
   return { answer, apps, browser, clock, provider, renewChanged, resolver, shared, visitTo };
 }
 
+type World = Awaited<ReturnType<typeof setUp>>;
+
 describe('where the provider does not rotate refresh tokens', () => {
   it('processes in turn fetch each change, whatever each of them knew before', async () => {
     const { clock, renewChanged } = await setUp(2);
@@ -157,6 +159,82 @@ describe('where the provider does not rotate refresh tokens', () => {
     expect(has(1)(await visitTo(0))).toBe(true);
     expect(has(1)((await visit(apps[0]!, former)).session)).toBe(true);
     expect(provider.calls).toHaveLength(3);
+  });
+
+  describe('after a switch of the organization', () => {
+    const switchTo = async ({ answer, apps, browser, provider }: World, process: number, role: number) => {
+      answer.role = role;
+      const refresh = (content: MemoryContent) => provider.refresh(content);
+      const variant = { name: `organization ${role}`, isReached: has(role), refresh };
+      return apps[process]!.resolver.switchSession(browser.header(), variant, {});
+    };
+
+    it.each([[1], [2]])(
+      'no slow response and no late request leads back to the earlier one, in %d processes',
+      async (count) => {
+        const world = await setUp(count);
+        const { apps, browser, clock, resolver } = world;
+        await resolver.renewSession({ userId: 'ada' });
+        const former = browser.header();
+        const [first, slow] = [await visit(apps[0]!, former), await visit(apps[0]!, former)];
+        browser.receive(first);
+        clock.advance(1_000);
+        browser.receive(await switchTo(world, count - 1, 1));
+        clock.advance(6_000);
+        await visit(apps[0]!, browser.header());
+        browser.receive(slow);
+        browser.receive(await visit(apps[0]!, former));
+        expect((fromCookie(browser.cookie!) as Content).role).toBe(1);
+      },
+    );
+
+    it('whose response was lost, requests with the old cookie get its result', async () => {
+      const world = await setUp(1);
+      await switchTo(world, 0, 1);
+      world.clock.advance(1_000);
+      expect(has(1)(await world.visitTo(0))).toBe(true);
+      expect(world.provider.calls).toHaveLength(2);
+    });
+
+    it('that rotated the refresh token, no holder of an earlier pair sends it again', async () => {
+      const world = await setUp(2);
+      const { answer, apps, browser, clock, provider, renewChanged, visitTo } = world;
+      const former = browser.header();
+      await renewChanged(0, 1);
+      clock.advance(1_000);
+      await visitTo(0);
+      answer.isRotated = true;
+      browser.receive(await switchTo(world, 0, 2));
+      await visitTo(0);
+      clock.advance(30_000);
+      const given = fromCookie(former!.replace('memory=', ''))!;
+      for (const { resolver } of apps)
+        expect(await resolver.findSuperseded(given, { cookieHeader: undefined, peer: undefined })).toBe('superseded');
+      clock.advance(tokenLifetimeMs);
+      await visit(apps[1]!, former);
+      expect(provider.calls.filter((token) => token === given.refreshToken)).toHaveLength(3);
+    });
+  });
+
+  it('a process that lost its turn uses no expired answer of another one', async () => {
+    const { answer, apps, browser, clock, provider, visitTo } = await setUp(2);
+    const former = browser.header();
+    clock.advance(tokenLifetimeMs - 5_000);
+    await visit(apps[0]!, former);
+    clock.advance(tokenLifetimeMs);
+    await visitTo(1);
+    clock.advance(tokenLifetimeMs - 5_000);
+    const gate = Promise.withResolvers<unknown>();
+    answer.held = gate.promise;
+    const calls = provider.calls.length;
+    const late = visit(apps[1]!, former);
+    while (provider.calls.length === calls) await nextTurn();
+    answer.held = undefined;
+    // Longer than its turn.
+    clock.advance(3_000);
+    await visitTo(0);
+    gate.resolve(undefined);
+    expect((await late).session?.user.id).toBe('ada');
   });
 
   it('one process asks about tokens that the provider refuses, and each hears of it', async () => {

@@ -112,6 +112,22 @@ describe('a renewal', () => {
     expect((await visitNow()).session?.accessToken).toBe('access for refresh-3');
   });
 
+  it('brings no tokens back by a slow response that were exchanged meanwhile', async () => {
+    const { app, browser, clock, visitNow } = setUp();
+    const [first, slow] = [await visitNow(), await visitNow()];
+    browser.receive(first);
+    clock.advance(1_000);
+    await app.resolver.renewSession({ userId: 'ada' });
+    browser.receive(await visitNow());
+    await visitNow();
+    browser.receive(slow);
+    // A spent token would be sent by now.
+    clock.advance(30_000);
+    expect((await visitNow()).session?.accessToken).toBe('access for refresh-3');
+    clock.advance(tokenLifetimeMs);
+    expect((await visitNow()).session?.accessToken).toBe('access for refresh-4');
+  });
+
   it('keeps every token that led to it known as used', async () => {
     const { app, clock, content, provider, browser, visitNow } = setUp();
     await visitNow();

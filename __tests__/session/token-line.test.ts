@@ -287,6 +287,25 @@ describe('a refresh token that the provider gives again', () => {
       expect(newestFor(merged, 'a.0', now + minute)).toBe('d.3');
   });
 
+  it('and a new one, in whatever order both answers to one pair arrive: the new one is the last', () => {
+    const [again, rotated] = [walk('r.0 r.1', emptyLine, now + 1), walk('r.0 s.1')];
+    const lines = [
+      exchange(again, 'r.0', { newest: 's.1', text: 'of s.1' }, now + 1),
+      exchange(rotated, 'r.0', { newest: 'r.1', text: 'of r.1' }, now + 1),
+      mergeLines(again, rotated, now + 1),
+      mergeLines(rotated, again, now + 1),
+    ];
+    for (const line of lines)
+      expect(['r.0', 'r.1'].map((pair) => newestFor(line, pair, now + 1))).toEqual(['s.1', 's.1']);
+  });
+
+  it('however often, makes no full line forget that another token was rotated', () => {
+    const repeats = Array.from({ length: 40 }, (_, index) => `s.${index}`).join(' ');
+    const line = walk(repeats, walk('r.0 s.0'), now + 1);
+    expect(line.spent).toHaveLength(16);
+    expect(newestFor(line, 'r.unknown', now + 1)?.startsWith('s.')).toBe(true);
+  });
+
   it('in a circle, as only a stranger can write it: each holder gets the later pair, and that one asks', () => {
     const circle = exchange(walk('r.0 r.1'), 'r.1', { newest: 'r.0', text: 'of r.0' }, now + 1);
     expect([newestFor(circle, 'r.1'), newestFor(circle, 'r.0')]).toEqual(['r.0', undefined]);

@@ -222,6 +222,36 @@ describe('one process', () => {
     expect(calls()).toBe(1);
   });
 
+  it('makes two calls at most for however many pairs of one token: the second began when all had theirs', async () => {
+    const { lines } = setUp();
+    let calls = 0;
+    const held = Promise.withResolvers<undefined>();
+    const runs = Array.from({ length: 100 }, (_, index) => {
+      const at = { ...place('key'), pair: pairOf('key', `${index}`) };
+      const run = async (): Promise<Exchanged> => {
+        const call = (calls += 1);
+        await held.promise;
+        return { kind: 'renewed', text: `of call ${call}`, place: { ...at, pair: pairOf('key', `new ${call}`) } };
+      };
+      return lines.run(at, { run });
+    });
+    held.resolve(undefined);
+    const answers = await Promise.all(runs);
+    const texts = answers.map(({ settled }) => settled.kind === 'renewed' && settled.text);
+    expect(texts).toEqual(['of call 1', ...Array.from({ length: 99 }, () => 'of call 2')]);
+    expect([calls, answers.filter(({ isNew }) => isNew).length]).toEqual([2, 2]);
+  });
+
+  it('sends a token that the call before has rotated no second time, whatever session another holder names', async () => {
+    const { lines } = setUp();
+    const [one, other] = [place('key'), { ...place('key'), line: 'another session', pair: pairOf('key', 'other') }];
+    const held = Promise.withResolvers<Exchanged>();
+    const first = lines.run(one, { run: () => held.promise });
+    const second = lines.run(other, { run: () => Promise.reject(new Error('sent twice')) });
+    held.resolve({ ...renewed, place: { ...place('next'), line: one.line } });
+    expect([(await first).settled, (await second).settled]).toEqual([renewed, renewed]);
+  });
+
   const access = 'header.claims.signature';
 
   it('identifies a token by its adapter and a digest, and a pair by that of its access token, too, never by their values', () => {

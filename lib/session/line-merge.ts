@@ -1,4 +1,4 @@
-import { answerOf, endOf, laterOf, tidy, tokenOf } from './token-line.ts';
+import { answerOf, endOf, isRotated, laterOf, tidy, tokenOf } from './token-line.ts';
 import type { SpentPair, TokenLine } from './token-line.ts';
 
 /**
@@ -40,6 +40,8 @@ function mergeAnswers({ answers }: TokenLine, other: TokenLine): TokenLine['answ
 
 function mergeSpent(one: SpentPair | undefined, other: SpentPair): SpentPair {
   if (one === undefined) return other;
+  // A new refresh token is the last that a provider answers to one.
+  if (isRotated(one) !== isRotated(other)) return isRotated(one) ? one : other;
   const { newest, newestAt } = laterOf(one, other);
   const later = other.at > one.at || (other.at === one.at && other.issued > one.issued) ? other : one;
   if (tokenOf(one.issued) !== tokenOf(other.issued) || isAgain(one, other) || isAgain(other, one))

@@ -1,4 +1,5 @@
 import { hash as oneShotHash } from 'node:crypto';
+import { tokenOf } from './token-line.ts';
 
 /**
  * What is known of one session, of all sessions of a user, or of those of a user at one OAuth client: times in milliseconds since the epoch, by name. Every time
@@ -21,7 +22,8 @@ import { hash as oneShotHash } from 'node:crypto';
  * - `continued`: access tokens that were issued until then, the last call of `endSession` that spared a sign-in of the session or that
  *   sign-in, are of earlier sign-ins, and are renewed before use: the provider may give it their start.
  * - `own:` with a token: `continued` until then does not concern this token, which is that sign-in's or was issued to it later.
- * - `spent:` with a pair: when it was exchanged for tokens of another organization.
+ * - `spent:` with a refresh token, or with a pair where the provider gave its refresh token again: when it was exchanged for tokens of
+ *   another organization.
  */
 export type SessionRecord = Readonly<Record<string, number>>;
 
@@ -75,8 +77,12 @@ export function standingOf(record: SessionRecord, { beganAt, issuedAt, pair }: P
   if (isClosed(closed, beganAt) && (record[reopenedName(beganAt)] ?? never) < closed) return 'ended';
   if (isWithdrawn(record, issuedAt)) return 'ended';
   if (isStale(record, { pair, issuedAt })) return 'stale';
-  if (pair !== undefined && record[spentName(pair)] !== undefined) return 'spent';
+  if (pair !== undefined && isSpent(record, pair)) return 'spent';
   return 'live';
+}
+
+function isSpent(record: SessionRecord, pair: string): boolean {
+  return record[spentName(pair)] !== undefined || record[spentName(tokenOf(pair))] !== undefined;
 }
 
 export function isRevocation(standing: Standing): standing is Revocation {
@@ -135,8 +141,9 @@ export function freshName(presented: Pick<Presented, 'pair' | 'issuedAt'>): stri
   return `fresh:${tokenName(presented)}`;
 }
 
-export function spentName(pair: string): string {
-  return `spent:${pair}`;
+/** @param name identifies a refresh token or a pair */
+export function spentName(name: string): string {
+  return `spent:${name}`;
 }
 
 /** The name of a token that the last spared sign-in was given. */

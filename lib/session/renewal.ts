@@ -126,12 +126,14 @@ function createRound<Content>(
     return isRevocation(before.standing) ? before : { ...check, isConfirmed: check.isConfirmed && before.isConfirmed };
   }
 
-  /** After a switch of the organization the pairs that led to the new one are spent, except where the provider gave their refresh token again. */
+  /** After a switch of the organization the refresh tokens that led to the new one are spent, and the pairs of one that was given again. */
   async function spend({ first, current, place, former, request }: Round<Content>, next: StoredSession<Content>) {
     if (request.variant === undefined) return;
     const newest = placeOf(source.adapter, next);
-    const pairs = [...former, place].filter(({ token }) => token !== newest.token).map(({ pair }) => pair);
-    await revocations.spend([first.sessionId, current.sessionId], pairs, revocationMs(current.tokenLifetimeMs));
+    const names = [...former, place]
+      .filter(({ pair }) => pair !== newest.pair)
+      .map(({ token, pair }) => (token === newest.token ? pair : token));
+    await revocations.spend([first.sessionId, current.sessionId], names, revocationMs(current.tokenLifetimeMs));
   }
 
   const isOld = ({ session }: Renewed<Content>, standing: Standing): boolean =>
@@ -175,7 +177,7 @@ function createAskLine<Content>(context: SessionContext<Content>): (round: Round
   return ({ current, place, former, request: { client, variant } }) => {
     const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> => {
       // A switch leaves an access token that is still valid, and the provider may take a second use of its refresh token for a theft.
-      if (revocations.isSpent(revocations.keysOf(current, place.pair)))
+      if (revocations.isSpent(revocations.keysOf(current, place.token)))
         return Promise.resolve({ kind: 'ended', reason: 'superseded' });
       const { content } = current;
       return variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
@@ -298,12 +300,16 @@ export async function resolutionOf<Content>(
   { session, stored, places }: Renewed<Content>,
   cookies: RequestCookies,
 ): Promise<Resolution> {
-  const { pair } = placeOf(source.adapter, stored);
-  const keys = revocations.keysOf(stored, pair);
+  const newest = placeOf(source.adapter, stored);
+  const keys = revocations.keysOf(stored, newest.pair);
   return {
     session,
     cookies: await writer.write(stored.content, cookies),
-    onDelivered: () => places.forEach((place) => lines.deliver(place, pair)),
-    isCurrent: () => revocations.knownRevocation(keys) === undefined && !revocations.isSpent(keys),
+    onDelivered: () => places.forEach((place) => lines.deliver(place, newest.pair)),
+    // A slow response must not bring back tokens that were exchanged meanwhile.
+    isCurrent: () =>
+      revocations.knownRevocation(keys) === undefined &&
+      !revocations.isSpent(keys) &&
+      lines.settled(newest) === undefined,
   };
 }

@@ -213,10 +213,12 @@ function createRenewing({ records, subjectOf, now }: Pick<Parts, 'records' | 'su
       await records.tell(session, change, ttlMs);
     },
     /**
-     * Records that pairs were exchanged for those of another organization. Never rejects.
+     * Records that tokens were exchanged for those of another organization. Never rejects.
+     *
+     * @param names identify the refresh tokens, or pairs
      */
-    async spend(sessionIds: readonly (string | undefined)[], pairs: readonly string[], ttlMs: number): Promise<void> {
-      const change = Object.fromEntries(pairs.map((pair) => [spentName(pair), Math.ceil(now())]));
+    async spend(sessionIds: readonly (string | undefined)[], names: readonly string[], ttlMs: number): Promise<void> {
+      const change = Object.fromEntries(names.map((name) => [spentName(name), Math.ceil(now())]));
       const ids = new Set(sessionIds.filter((sessionId) => sessionId !== undefined));
       await Promise.all([...ids].map((sessionId) => records.tell(subjectOf({ sessionId }), change, ttlMs)));
     },

@@ -20,7 +20,7 @@ export type Exchanged =
 
 export interface TokenAnswer {
   readonly settled: SettledRefresh;
-  /** True for the caller whose exchange ran here and now, false for callers that share its answer. */
+  /** True for the caller whose exchange ran here and now, false for callers that get another one's answer. */
   readonly isNew: boolean;
 }
 
@@ -162,7 +162,13 @@ function conclude(
     memory.learn(name, { line: apply(known.line) });
     turns?.change(name, known, apply).catch(() => undefined);
   }
-  return { settled, isNew: true };
+  return { settled, isNew: isSame(settled, answer) };
+}
+
+function isSame(settled: SettledRefresh, answer: Exchanged): boolean {
+  return settled.kind === 'renewed' && answer.kind === 'renewed'
+    ? settled.text === answer.text
+    : settled.kind === answer.kind;
 }
 
 /** The line with the answer. */

@@ -121,7 +121,7 @@ export function newestFor({ spent }: TokenLine, pair: string, now: number): stri
 
 /**
  * A pair was exchanged: its holders, and those of all pairs that led to it, get the newest tokens. The first answer stays, because others
- * already use it. @returns the very same line then
+ * already use it, but a new refresh token is the last that a provider answers to one. @returns the very same line where it stays
  */
 export function exchange(
   line: TokenLine,
@@ -130,7 +130,8 @@ export function exchange(
   now: number,
 ): TokenLine {
   const first = newestFor(line, pair, now);
-  const isSettled = first !== undefined && answerOf(line, first) !== undefined;
+  const isLast = tokenOf(newest) !== tokenOf(pair) && tokenOf(first ?? pair) === tokenOf(pair);
+  const isSettled = first !== undefined && answerOf(line, first) !== undefined && !isLast;
   if (isSettled || newest === pair || text.length > maxCharacters) return line;
   const until = now + lifeMs;
   const at = Math.max(now, ...line.spent.map(({ newestAt }) => newestAt + 1));
@@ -228,7 +229,7 @@ function nextIn(spent: readonly SpentPair[]): (pair: string) => SpentPair | unde
 }
 
 /** Whether the provider gave another refresh token. */
-function isRotated({ pair, newest }: SpentPair): boolean {
+export function isRotated({ pair, newest }: SpentPair): boolean {
   return tokenOf(newest) !== tokenOf(pair);
 }
 
@@ -284,12 +285,14 @@ export function tidy({ spent, refused, answers }: TokenLine, now: number): Token
 
 /**
  * Of several sign-ins the one with the most pairs drops one: the pair that ends first, because the one that its browser still
- * sends ends last. What another session's tokens lead to never displaces the session's own.
+ * sends ends last. One whose token the provider gave again goes first: it may ask once more. What another session's tokens lead to never
+ * displaces the session's own.
  */
 function isDroppedBefore(one: SpentPair, other: SpentPair, counts: ReadonlyMap<string, number>): boolean {
   const byCount = (counts.get(one.newest) ?? 0) - (counts.get(other.newest) ?? 0);
   const byOwner = Number(one.isForeign === true) - Number(other.isForeign === true);
-  return (byOwner || byCount || other.until - one.until || one.at - other.at) > 0;
+  const byToken = Number(isRotated(other)) - Number(isRotated(one));
+  return (byOwner || byCount || byToken || other.until - one.until || one.at - other.at) > 0;
 }
 
 /** Whether a browser may still hold only a spent pair. */

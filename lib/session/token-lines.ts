@@ -75,31 +75,34 @@ export function createTokenLines(settings: {
   const flights = new Map<string, Flight>();
   const start = createStart(parts, settings);
 
-  async function join({ pair, landing }: Flight, place: Place, exchanging: Exchange): Promise<TokenAnswer> {
+  /** @param isLater whether the call began after this request came with its pair, so that its answer is newer, whoever asked */
+  async function join(flight: Flight, place: Place, exchanging: Exchange, isLater: boolean): Promise<TokenAnswer> {
     let answer: TokenAnswer;
     try {
-      answer = await landing;
+      answer = await flight.landing;
     } catch (error) {
       if (error instanceof VariantRefused && error.variant !== exchanging.variant) return run(place, exchanging);
       throw error;
     }
-    // Another pair's answer may be older than this pair, where the provider gives a token again.
-    return pair === place.pair ? { ...answer, isNew: false } : run(place, exchanging);
+    // Another pair's answer may be older than this pair, where the provider gives a token again. Whose token it is, its line says.
+    const isAnswer = flight.place.pair === place.pair || (isLater && answer.isNew);
+    const settled = isAnswer ? answer.settled : memory.find({ ...place, line: flight.place.line });
+    return settled === undefined ? run(place, exchanging, true) : { settled, isNew: false };
   }
 
-  function run(place: Place, exchanging: Exchange): Promise<TokenAnswer> {
+  function run(place: Place, exchanging: Exchange, isLater = false): Promise<TokenAnswer> {
     const settled = memory.find(place);
     if (settled !== undefined) return Promise.resolve({ settled, isNew: false });
     const joined = flights.get(place.token);
-    if (joined !== undefined) return join(joined, place, exchanging);
+    if (joined !== undefined) return join(joined, place, exchanging, isLater);
     const landing = start(place, exchanging).finally(() => flights.delete(place.token));
-    flights.set(place.token, { pair: place.pair, landing });
+    flights.set(place.token, { place, landing });
     return landing;
   }
 
   return {
-    run,
-    knows: (place) => memory.find(place) !== undefined || flights.get(place.token)?.pair === place.pair,
+    run: (place, exchanging) => run(place, exchanging),
+    knows: (place) => memory.find(place) !== undefined || flights.get(place.token)?.place.pair === place.pair,
     settled: (place) => memory.find(place),
     isResting: memory.isResting,
     isSuperseded(place, issuedAt) {
@@ -121,7 +124,7 @@ export function createTokenLines(settings: {
 
 /** One call for a refresh token. */
 interface Flight {
-  readonly pair: string;
+  readonly place: Place;
   readonly landing: Promise<TokenAnswer>;
 }
 
