@@ -178,6 +178,7 @@ describe('where the provider does not rotate refresh tokens', () => {
         const former = browser.header();
         const [first, slow] = [await visit(apps[0]!, former), await visit(apps[0]!, former)];
         browser.receive(first);
+        const left = browser.header();
         clock.advance(1_000);
         browser.receive(await switchTo(world, count - 1, 1));
         clock.advance(6_000);
@@ -185,6 +186,11 @@ describe('where the provider does not rotate refresh tokens', () => {
         browser.receive(slow);
         browser.receive(await visit(apps[0]!, former));
         expect((fromCookie(browser.cookie!) as Content).role).toBe(1);
+        // What asks with the earlier tokens much later ends nothing, because their refresh token is the newest one.
+        clock.advance(tokenLifetimeMs - 20_000);
+        expect((await visit(apps[count - 1]!, left)).session?.user.id).toBe('ada');
+        clock.advance(60_000);
+        expect((await visit(apps[count - 1]!, browser.header())).session?.user.id).toBe('ada');
       },
     );
 
