@@ -312,7 +312,7 @@ describe('where the provider does not rotate refresh tokens', () => {
     ['never', false],
     ['now and then', true],
   ])(
-    'nobody gets tokens older than their own where tokens rotate %s, whoever is slow, late or down',
+    'no one gets tokens older than their own where tokens rotate %s, with slow and late requests and outages',
     async (_, rotates) => {
       const walk = async (steps: readonly Step[], count: number): Promise<void> => {
         const { answer, apps, browser, clock, provider, renewChanged, resolver, shared } = await setUp(count);

@@ -255,7 +255,7 @@ describe('a refresh token that the provider gives again', () => {
     expect(newestFor(present(line, 'r.1', now), 'r.0', now + minute)).toBeUndefined();
   });
 
-  it('is refused with each of its pairs, also those that nobody asked with', () => {
+  it('is refused with each of its pairs, also those that no one asked with', () => {
     const line = refuse(walk('r.0 r.1'), 'r.1', 'invalid_grant', now);
     expect(['r.1', 'r.2'].map((pair) => newestFor(line, pair))).toEqual(['invalid_grant', 'invalid_grant']);
     expect(newestFor(line, 'r.0')).toBe('r.1');
@@ -297,6 +297,14 @@ describe('a refresh token that the provider gives again', () => {
     ];
     for (const line of lines)
       expect(['r.0', 'r.1'].map((pair) => newestFor(line, pair, now + 1))).toEqual(['s.1', 's.1']);
+  });
+
+  it('and a new one after it: a closing pair stays closing for processes that know of the new one', () => {
+    const [closing, ahead] = [present(walk('r.0 r.1'), 'r.1', now), walk('r.0 r.1 s.2')];
+    for (const merged of [mergeLines(closing, ahead, now + 1), mergeLines(ahead, closing, now + 1)]) {
+      expect(newestFor(merged, 'r.0', now + closingMs)).toBe('s.2');
+      expect(merged.spent.map(({ closes }) => closes)).toEqual([now + closingMs, undefined]);
+    }
   });
 
   it('however often, makes no full line forget that another token was rotated', () => {

@@ -40,12 +40,13 @@ function mergeAnswers({ answers }: TokenLine, other: TokenLine): TokenLine['answ
 
 function mergeSpent(one: SpentPair | undefined, other: SpentPair): SpentPair {
   if (one === undefined) return other;
-  // A new refresh token is the last that a provider answers to one.
-  if (isRotated(one) !== isRotated(other)) return isRotated(one) ? one : other;
   const { newest, newestAt } = laterOf(one, other);
   const later = other.at > one.at || (other.at === one.at && other.issued > one.issued) ? other : one;
-  if (tokenOf(one.issued) !== tokenOf(other.issued) || isAgain(one, other) || isAgain(other, one))
+  if (tokenOf(one.issued) !== tokenOf(other.issued) || isAgain(one, other) || isAgain(other, one)) {
+    // A new refresh token is the last that a provider answers to one.
+    if (isRotated(one) !== isRotated(other)) return isRotated(one) ? one : other;
     return { ...later, newest, newestAt };
+  }
   const closes = Math.min(one.closes ?? Infinity, other.closes ?? Infinity);
   const until = Math.max(one.until, other.until);
   return { ...later, newest, newestAt, until, ...(closes < Infinity && { closes }) };

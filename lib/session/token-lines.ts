@@ -75,15 +75,13 @@ export function createTokenLines(settings: {
   const flights = new Map<string, Flight>();
   const start = createStart(parts, settings);
 
-  /** @param isLater whether the call began after this request came with its pair, so that its answer is newer, whoever asked */
+  /** @param isLater whether the call began after this request came with its pair, so that its answer is newer than any pair of its token */
   async function join(flight: Flight, place: Place, exchanging: Exchange, isLater: boolean): Promise<TokenAnswer> {
-    let answer: TokenAnswer;
-    try {
-      answer = await flight.landing;
-    } catch (error) {
-      if (error instanceof VariantRefused && error.variant !== exchanging.variant) return run(place, exchanging);
+    const answer = await flight.landing.catch((error: unknown) => {
+      if (error instanceof VariantRefused && error.variant !== exchanging.variant) return undefined;
       throw error;
-    }
+    });
+    if (answer === undefined) return run(place, exchanging);
     // Another pair's answer may be older than this pair, where the provider gives a token again. Whose token it is, its line says.
     const isAnswer = flight.place.pair === place.pair || (isLater && answer.isNew);
     const settled = isAnswer ? answer.settled : memory.find({ ...place, line: flight.place.line });
