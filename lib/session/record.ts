@@ -18,10 +18,10 @@ import { tokenOf } from './token-line.ts';
  * - `withdrawn`, of a user at an OAuth client: access tokens that were issued to it until then are over, because the user took back its
  *   grant. So are those that were issued until a minute later, as the provider's clock may be ahead, unless `allowed` is later.
  * - `allowed`: when the user allowed that client again.
- * - `fresh:` with a token: calls of `renewSession` until then do not concern this token.
+ * - `fresh:` with a pair: calls of `renewSession` until then do not concern these tokens.
  * - `continued`: access tokens that were issued until then, the last call of `endSession` that spared a sign-in of the session or that
  *   sign-in, are of earlier sign-ins, and are renewed before use: the provider may give it their start.
- * - `own:` with a token: `continued` until then does not concern this token, which is that sign-in's or was issued to it later.
+ * - `own:` with a pair: `continued` until then does not concern these tokens, which are that sign-in's or were issued to it later.
  * - `spent:` with a refresh token, or with a pair where the provider gave its refresh token again: when it was exchanged for tokens of
  *   another organization.
  */

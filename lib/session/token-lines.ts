@@ -20,16 +20,16 @@ export type { Exchanged, TokenAnswer } from './token-exchange.ts';
 /** One line of tokens per session: one exchange per token, delivery, and rest after a failure. */
 export interface TokenLines {
   /**
-   * Runs one exchange per token, however many requests ask for it. A slow call continues after its first
+   * Runs one exchange per pair, however many requests ask for it, and one at a time per refresh token. A slow call continues after its first
    * caller stopped waiting, and later callers join it. Its answer always counts, because the token is spent.
    *
    * @throws {AuthError} `provider_unavailable` after at most 25 seconds; callers decide how long they wait
    * @throws {VariantRefused} for callers with this variant
    */
   run(place: Place, exchanging: Exchange): Promise<TokenAnswer>;
-  /** Whether the token's answer is available or pending, so that `run` starts nothing. */
+  /** Whether the pair's answer is available or pending, so that `run` starts nothing. */
   knows(place: Place): boolean;
-  /** The token's answer, where it is available. */
+  /** The pair's answer, where it is available. */
   settled(place: Place): SettledRefresh | undefined;
   /** Whether an exchange failed recently, so that only a request that needs it should start the next one. */
   isResting(place: Place): boolean;
