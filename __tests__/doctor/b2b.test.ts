@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { startWorkos } from '../support/workos.ts';
 import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import { serve } from '../support/servers.ts';
+import { freePortsInARow, serve } from '../support/servers.ts';
 import { examine, lines, workosEnv } from '../support/doctor.ts';
 
 let workos: WorkosStandIn;
@@ -12,12 +12,6 @@ beforeEach(async () => {
   });
 });
 afterEach(() => workos.close());
-
-const free = async (): Promise<number> => {
-  const server = await serve((_req, res) => res.end());
-  await server.close();
-  return server.port;
-};
 
 it('finds no problem in a valid environment', async () => {
   const report = await examine(workosEnv(workos));
@@ -87,7 +81,7 @@ it.each(['\u2028', '\n', ' ', '"'])(
 );
 
 it('reports that nothing listens there', async () => {
-  const report = await examine({ ...workosEnv(workos), B2B_API_PORT: String(await free()) });
+  const report = await examine({ ...workosEnv(workos), B2B_API_PORT: String(await freePortsInARow(1)) });
   expect(lines(report, 'b2b.reachable')[0]).toMatch(/^problem: .*nothing listens there/);
   expect(lines(report, 'b2b.api_key')).toEqual([]);
 });

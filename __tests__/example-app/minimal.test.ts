@@ -5,16 +5,14 @@ import type { Providers } from '../../example-app/providers.ts';
 import { demoUsers } from '../../example-app/providers/workos/index.ts';
 import { visitor as hostedPage } from '../../example-app/providers/workos/visitor.ts';
 import { startExampleProcess } from '../support/example-app.ts';
-import { serve } from '../support/servers.ts';
+import { freePortsInARow } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
 
 let port: number;
 let providers: Providers;
 beforeAll(async () => {
-  // A port that was free a moment ago; the providers must know it before the app listens.
-  const server = await serve(() => undefined);
-  ({ port } = server);
-  await server.close();
+  // The providers must know it before the app listens.
+  port = await freePortsInARow(1);
   providers = await startProviders({ port, isRealWorkos: false, isRealSupabase: false, confirmsEmail: false }, port);
 });
 afterAll(() => providers.close());

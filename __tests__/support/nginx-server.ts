@@ -5,7 +5,7 @@ import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { freePortsInARow } from './redis-server.ts';
+import { freePortsInARow } from './servers.ts';
 
 export interface NginxServer {
   readonly origin: string;

@@ -8,7 +8,7 @@ import { delimiter, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { freePortsInARow } from './redis-server.ts';
+import { freePortsInARow } from './servers.ts';
 
 /** The folder of `initdb` and `postgres`: in `PATH`, else where Debian has them; the newest version first. */
 const folder = [

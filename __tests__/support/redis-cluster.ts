@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { freePortsInARow, startRedisServer } from './redis-server.ts';
+import { startRedisServer } from './redis-server.ts';
+import { freePortsInARow } from './servers.ts';
 import type { RedisServer } from './redis-server.ts';
 
 const run = promisify(execFile);

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createConnection, createServer } from 'node:net';
+import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { freePortsInARow } from './servers.ts';
 
 export interface RedisServer {
   readonly port: number;
@@ -78,17 +79,6 @@ export async function startRedisServer(settings: readonly string[] = [], file?: 
   };
   await server.start();
   return server;
-}
-
-/** The first of free ports in a row, below those that the system gives out by itself (Linux: from 32768 on). */
-export async function freePortsInARow(count: number): Promise<number> {
-  for (;;) {
-    const first = 12_000 + Math.floor(Math.random() * 20_000);
-    const probes = Array.from({ length: count }, (_, index) => createServer().listen(first + index, '127.0.0.1'));
-    const bound = await Promise.allSettled(probes.map((probe) => once(probe, 'listening')));
-    for (const probe of probes) probe.close();
-    if (bound.every(({ status }) => status === 'fulfilled')) return first;
-  }
 }
 
 async function answering(port: number, child: ChildProcess): Promise<void> {

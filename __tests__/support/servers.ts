@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -24,4 +25,15 @@ export async function serve(handler: http.RequestListener, wantedPort = 0): Prom
         server.closeAllConnections();
       }),
   };
+}
+
+/** The first of free ports in a row, below those that the system gives out by itself (Linux: from 32768 on). */
+export async function freePortsInARow(count: number): Promise<number> {
+  for (;;) {
+    const first = 12_000 + Math.floor(Math.random() * 20_000);
+    const probes = Array.from({ length: count }, (_, index) => http.createServer().listen(first + index, '127.0.0.1'));
+    const bound = await Promise.allSettled(probes.map((probe) => once(probe, 'listening')));
+    for (const probe of probes) probe.close();
+    if (bound.every(({ status }) => status === 'fulfilled')) return first;
+  }
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import type { JsonWebKey } from 'node:crypto';
 import { once } from 'node:events';
-import { serve } from '../../support/servers.ts';
+import { freePortsInARow } from '../../support/servers.ts';
 import { readSettings } from './settings.ts';
 
 /** What differs from `gotrue.env`, and the keys: without any, GoTrue signs with its shared secret (HS256). */
@@ -36,7 +36,7 @@ export function retired(key: SigningKey): SigningKey {
 /** Starts `GOTRUE_BIN` on a free port, with the database of `GOTRUE_DATABASE_URL`. */
 export async function startGoTrue({ settings, keys = [] }: GoTrueSetup = {}): Promise<GoTrue> {
   const { GOTRUE_BIN = '', GOTRUE_DATABASE_URL = '' } = process.env;
-  const port = await freePort();
+  const port = await freePortsInARow(1);
   const child = spawn(GOTRUE_BIN, ['serve'], {
     stdio: process.env['GOTRUE_LOG'] === undefined ? 'ignore' : 'inherit',
     env: {
@@ -57,12 +57,6 @@ export async function startGoTrue({ settings, keys = [] }: GoTrueSetup = {}): Pr
       await once(child, 'exit');
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = await serve(() => undefined);
-  await server.close();
-  return server.port;
 }
 
 async function isUp(url: string): Promise<void> {
