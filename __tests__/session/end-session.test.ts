@@ -631,6 +631,16 @@ describe('with a coordinator that never answers', () => {
     expect(one.events).toContainEqual({ type: 'coordinator_unavailable', operation: 'record' });
   });
 
+  it('a request whose tokens have expired renews them in its time', async () => {
+    const app = createMemoryApp({ shared: createSilent() });
+    const browser = createMemoryBrowser(app.provider.issue('ada'));
+    app.clock.advance(3_600_000);
+    const seen = seesWhom(app, browser);
+    seen.catch(() => undefined);
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(await seen).toBe('ada');
+  });
+
   it('a request, a sign-in and a sign-out continue alone, and endSession rejects', async () => {
     const app = createMemoryApp({ shared: createSilent() });
     const within = async <Result>(work: Promise<Result>): Promise<Result> => {

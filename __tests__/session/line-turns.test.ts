@@ -259,6 +259,23 @@ describe('a failure reaches waiting processes', () => {
     expect(await failureOf(({ turns }, turn) => turns.fail(at('a'), turn, error))).toEqual(expected);
   });
 
+  it('also where they ask only every second by now, and the line has nothing else', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0.999_999);
+    const { createProcess, clock, inner, waits } = setUp();
+    const first = createProcess();
+    const turn = await first.take('a');
+    const second = createProcess({
+      onWait: async () => {
+        const longest = waits.at(-1) ?? 0;
+        if (longest < 1_249) return inner.take('session', { token: 'a', holder: turn.holder }, []);
+        await first.turns.fail(at('a'), turn, new AuthError('token_rejected'));
+        // It failed at the beginning of this wait.
+        return clock.advance(longest);
+      },
+    });
+    await expect(second.turns.take(at('a'), signal, none)).rejects.toMatchObject({ code: 'token_rejected' });
+  });
+
   it('without what no process of ours writes', async () => {
     const { inner, createProcess } = setUp();
     const { holder } = await createProcess().take('a');

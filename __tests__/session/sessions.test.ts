@@ -786,6 +786,32 @@ describe('tokens that a route exchanged', () => {
     expect((await visit(app, browser.header())).session?.accessToken).toBe('access for refresh-2');
     expect(provider.calls).toEqual([content.refreshToken]);
   });
+
+  it('reach them in another process, too', async () => {
+    const shared = createShared();
+    let isTold = false;
+    const settle = shared.settle.bind(shared);
+    shared.settle = async (...call) => {
+      const standing = await settle(...call);
+      isTold ||= standing === undefined;
+      return standing;
+    };
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const [here, elsewhere] = [
+      createMemoryApp({ shared, clock, provider }),
+      createMemoryApp({ shared, clock, provider }),
+    ];
+    const content = provider.issue('ada');
+    clock.advance(tokenLifetimeMs - 5_000);
+    const outcome = await provider.refresh(content);
+    if (outcome.kind !== 'renewed') throw new Error(outcome.kind);
+    const source = createMemorySource(provider, clock);
+    await here.resolver.renewOthers('ada', source.toStored(content), source.toStored(outcome.content));
+    await until(() => isTold);
+    const { session } = await visit(elsewhere, createMemoryBrowser(content).header());
+    expect([session?.accessToken, provider.calls]).toEqual(['access for refresh-2', [content.refreshToken]]);
+  });
 });
 
 describe('signing out', () => {

@@ -289,6 +289,14 @@ describe('one process', () => {
     expect(lines.isSuperseded({ ...at('a'), line: 'another session' }, 5)).toBe(false);
   });
 
+  it('supersedes a token by the newest of its session, also where a request that waited brings an older one', () => {
+    const { lines } = setUp();
+    for (const issuedAt of [7, 6]) lines.note(at(`of ${issuedAt}`), issuedAt);
+    expect([lines.isSuperseded(at('of 6'), 6), lines.isSuperseded(at('of 7'), 7)]).toEqual([true, false]);
+    lines.note(at('of the same second'), 7);
+    expect(lines.isSuperseded(at('of 7'), 7)).toBe(true);
+  });
+
   it('gives requests under way the successor of a token that no refresh produced', () => {
     const { lines, clock } = setUp();
     lines.follow(at('a'), at('b'), 'of b');
@@ -623,7 +631,7 @@ describe('several processes', () => {
       expect(await one.run('key', one.answering(renewed))).toEqual({ settled: renewed, isNew: true });
       expect(await one.run('key', one.answering(ended))).toEqual({ settled: renewed, isNew: false });
       expect(one.calls()).toBe(1);
-      expect(one.told).toEqual(verb === 'take' ? [{ type: 'coordinator_unavailable', operation: 'refresh' }] : []);
+      expect(one.told).toEqual([{ type: 'coordinator_unavailable', operation: 'refresh' }]);
     },
   );
 

@@ -76,7 +76,8 @@ export function createLineMemory(now: () => number) {
       resting.delete(token);
     },
     noteNewest(name: string, token: NewestToken): void {
-      newest.set(name, token);
+      // A request that waited may bring an older one.
+      if ((newest.get(name)?.issuedAt ?? 0) <= token.issuedAt) newest.set(name, token);
     },
     /** The newest token of the session that this process has seen in the last ten minutes. */
     newestOf: ({ line }: Place): NewestToken | undefined => newest.get(line),

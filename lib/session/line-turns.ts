@@ -40,8 +40,8 @@ interface StandingLine extends KnownLine {
 
 type Wait = (ms: number, value: undefined, options?: { readonly signal?: AbortSignal }) => Promise<unknown>;
 
-/** How long a line is kept at least: long enough for every waiting process to ask once more about a failure. */
-const failureMs = 1_000;
+/** How long a line is kept at least: long enough for every waiting process to ask once more about a failure (`maxPollMs`). */
+const failureMs = 2_000;
 const firstPollMs = 60;
 const steadyPollMs = 200;
 const maxPollMs = 1_000;
@@ -183,7 +183,7 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number, wa
 }
 
 /**
- * Four commands in 200 ms, nine in a second. A notification would take five, a second connection
+ * At most four commands in 200 ms, nine in a second. A notification would take five, a second connection
  * per process, and one command for each refresh even without waiting processes.
  */
 function nextPollMs(pollMs: number): number {

@@ -86,9 +86,10 @@ export async function exchangeToken(
       if (error instanceof AuthError && error.reason !== variantRefused) throw error;
       // Another process was refused a variant, so the token is still valid.
       if (error instanceof AuthError) return exchangeToken(parts, place, exchanging, signal);
-      // The coordinator failed.
-      parts.outages.failed('refresh');
     }
+    // It throws where the provider failed; else the coordinator did.
+    await own;
+    parts.outages.failed('refresh');
   }
   // The token is spent, so the answer counts even if it could not be shared.
   const answer = await once();

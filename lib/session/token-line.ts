@@ -60,7 +60,7 @@ export interface Place {
 /** A line as this process knows it. */
 export interface KnownLine {
   readonly line: TokenLine;
-  /** The coordinator's version that has all of it; `undefined` where this process alone may know a part, as after an outage. */
+  /** The coordinator's version that has all its exchanges; `undefined` where this process alone may know one, as after an outage. */
   readonly version?: string | undefined;
 }
 

@@ -108,15 +108,7 @@ export function createTokenLines(settings: {
       return newest !== undefined && newest.issuedAt >= issuedAt && newest.token !== place.token;
     },
     note: ({ line, token }, issuedAt) => memory.noteNewest(line, { token, issuedAt }),
-    follow({ line: name, pair }, newest, text) {
-      const isForeign = newest.line !== name;
-      const { line } = memory.get(name);
-      const isKnown = line.spent.some((each) => each.pair === pair);
-      const followed = exchange(line, pair, { newest: newest.pair, text, isForeign }, now());
-      // The response to this request carries the tokens, so only requests under way need them.
-      memory.learn(name, { line: isKnown ? followed : deliver(followed, pair, newest.pair, now()) });
-    },
-    ...createEnds(parts),
+    ...createChanges(parts),
   };
 }
 
@@ -161,13 +153,13 @@ function createStart(
   };
 }
 
-/** What ends the need for an answer: nothing depends on whether the other processes hear of it. */
-function createEnds({
+/** What else changes a line: no request fails because the other processes do not hear of it. */
+function createChanges({
   now,
   turns,
   outages,
   memory,
-}: LineParts): Pick<TokenLines, 'deliver' | 'forget' | 'forgetPair' | 'present'> {
+}: LineParts): Pick<TokenLines, 'deliver' | 'follow' | 'forget' | 'forgetPair' | 'present'> {
   function tell(told: Promise<unknown> | undefined): void {
     told?.then(
       () => outages.succeeded(),
@@ -184,6 +176,17 @@ function createEnds({
   }
 
   return {
+    follow({ line: name, pair }, { line: newestLine, pair: newest }, text) {
+      const apply = (line: TokenLine): TokenLine => {
+        const isKnown = line.spent.some((each) => each.pair === pair);
+        const followed = exchange(line, pair, { newest, text, isForeign: newestLine !== name }, now());
+        // The response to this request carries the tokens, so only requests under way need them.
+        return isKnown ? followed : deliver(followed, pair, newest, now());
+      };
+      const known = memory.get(name);
+      memory.learn(name, { line: apply(known.line) });
+      tell(turns?.change(name, known, apply));
+    },
     deliver: ({ line, pair }, newest) => change(line, (known) => deliver(known, pair, newest, now())),
     present: ({ line, pair }) => change(line, (known) => present(known, pair, now())),
     forgetPair: ({ line, pair }) => change(line, (known) => forgetPair(known, pair, now())),
