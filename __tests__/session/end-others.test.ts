@@ -150,13 +150,25 @@ describe('the session that continues when the others end', () => {
     shared.heldBy = held.promise;
     const ending = one.resolver.endOthers(kept);
     await nextTurns();
+    shared.heldBy = undefined;
     clock.advance(500);
     await one.resolver.endSession({ userId: 'ada' });
     held.resolve(undefined);
-    shared.heldBy = undefined;
     await ending;
     expect([await sees(one, browser), await sees(two, browser)]).toEqual([undefined, undefined]);
   });
+});
+
+it.each<[string, (app: MemoryApp, kept: ReturnType<typeof storedOf>) => Promise<unknown>]>([
+  ['endSession by user', ({ resolver }) => resolver.endSession({ userId: 'ada' })],
+  ['endSession by session', ({ resolver }, { sessionId = '' }) => resolver.endSession({ sessionId })],
+  ['renewSession', ({ resolver }) => resolver.renewSession({ userId: 'ada' })],
+  ['endOthers', ({ resolver }, kept) => resolver.endOthers(kept)],
+  ['renewOthers', ({ resolver }, kept) => resolver.renewOthers('ada', kept, kept)],
+])('%s rejects where nothing tells whether an earlier call is later by its clock', async (_, call) => {
+  const { one, kept, shared } = await startSignedIn();
+  shared.read = lose;
+  await expect(call(one, kept)).rejects.toMatchObject(unavailable);
 });
 
 describe('what a process learned from the coordinator', () => {
@@ -359,7 +371,9 @@ it.each([
   const { browser } = await signIn(one);
   expect(await sees(one, browser)).toBe('ada');
   clock.advance(1_000);
-  await one.resolver.endSession({ userId: 'ada' });
+  const ending = one.resolver.endSession({ userId: 'ada' });
+  if (expected === undefined) await ending;
+  else await expect(ending).rejects.toMatchObject(unavailable);
   for (const laterMs of [0, 10_000]) {
     clock.advance(laterMs);
     // What cannot be read may spare the session, so its cookie stays.

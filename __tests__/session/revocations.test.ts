@@ -146,7 +146,7 @@ describe('a call that renews the tokens of all sessions of a user but one', () =
     await one.end({ userId: 'ada' });
     await two.begin(keys, keys.beganAt);
     shared.read = (subject) => (subject === keys.session ? Promise.reject(new Error('away')) : read(subject));
-    await one.renewOthers('ada', [keys]);
+    await expect(one.renewOthers('ada', [keys])).rejects.toMatchObject({ reason: 'coordinator' });
     shared.read = read;
     expect(await standingsIn(two)).toEqual(['stale', 'stale', 'ended']);
   });

@@ -94,7 +94,7 @@ export function createRecords(
     try {
       await shared?.merge(subject, change, ttlMs);
     } catch (cause) {
-      throw new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
+      throw coordinatorUnavailable(cause);
     }
   }
 
@@ -140,6 +140,8 @@ export function createRecords(
       const called = call(subject, { [name]: Math.max(own, (answer?.[name] ?? never) + 1) }, ttlMs);
       onNoted();
       await called;
+      // A call of a process whose clock is ahead may still be later, and with it what it spared.
+      if (ask !== undefined && answer === undefined) throw coordinatorUnavailable();
     },
     /**
      * Also asks the coordinator.
@@ -148,6 +150,11 @@ export function createRecords(
      */
     find,
   };
+}
+
+/** @param cause what the coordinator failed with */
+export function coordinatorUnavailable(cause?: unknown): AuthError {
+  return new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
 }
 
 /** Asks for each record separately: in a cluster only one of the two masters may be away. */

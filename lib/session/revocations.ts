@@ -1,5 +1,4 @@
 import type { ChangeCount } from '../core/bounded-map.ts';
-import { AuthError } from '../errors.ts';
 import {
   continuing,
   forever,
@@ -14,7 +13,15 @@ import {
   standingOf,
 } from './record.ts';
 import type { RefreshStart, Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
-import { cookieMs, createKeysOf, createRecords, createSubjectOf, endOf, tokenMs } from './records.ts';
+import {
+  cookieMs,
+  coordinatorUnavailable,
+  createKeysOf,
+  createRecords,
+  createSubjectOf,
+  endOf,
+  tokenMs,
+} from './records.ts';
 import { createClientGrants } from './client-grants.ts';
 import type { FoundRecord, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
 import type { OutageReport } from './outages.ts';
@@ -88,7 +95,7 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
     const { record, isWhole, isConfirmed } = await records.find(keys.subjects, group);
     const standing = standingOf(record, keys);
     // It must neither pass nor be cleared.
-    if (standing === 'ended' && !isWhole) throw unavailable();
+    if (standing === 'ended' && !isWhole) throw coordinatorUnavailable();
     return { standing, checkedAt, isConfirmed };
   }
 
@@ -246,6 +253,7 @@ function createOthers({ records, keysOf, subjectOf, notify, look, known, now }: 
       records.note(subject, { stale }, tokenMs);
       await told;
       await records.call(subject, { stale }, tokenMs);
+      if (!looks.every((each) => each?.isConfirmed)) throw coordinatorUnavailable();
     },
     /**
      * Ends all sessions of a user except one; that one stays ended if it already was.
@@ -257,7 +265,7 @@ function createOthers({ records, keysOf, subjectOf, notify, look, known, now }: 
       if (userId === undefined) return;
       const keys = keysOf(kept, undefined);
       // A call that arrives while the coordinator is asked also counts, and so does one that it alone could lift.
-      await records.find(keys.subjects);
+      const { isConfirmed } = await records.find(keys.subjects);
       const isEnded = known(keys) === 'ended';
       const user = subjectOf({ userId });
       const ended = records.nextTime({ subject: user, name: 'ended', at: now() });
@@ -268,8 +276,10 @@ function createOthers({ records, keysOf, subjectOf, notify, look, known, now }: 
       records.note(user, { ended }, cookieMs);
       notify(user);
       // A process that received only the call would also end this session.
-      if (!(await isTold) && !(await spare())) throw unavailable();
+      if (!(await isTold) && !(await spare())) throw coordinatorUnavailable();
       await records.call(user, { ended }, cookieMs);
+      // An earlier call may be later by its clock, and with it what that one spared.
+      if (!isConfirmed) throw coordinatorUnavailable();
     },
   };
 }
@@ -285,8 +295,4 @@ function createListeners() {
 
 function asRevocation(standing: Standing): Revocation | undefined {
   return isRevocation(standing) ? standing : undefined;
-}
-
-function unavailable(): AuthError {
-  return new AuthError('provider_unavailable', { reason: 'coordinator', retryAfter: 5 });
 }
