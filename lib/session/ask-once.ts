@@ -14,7 +14,7 @@ export type OnceAnswer = SettledRefresh;
  * after its caller stopped waiting. A failure is not kept.
  *
  * @param secrets what makes two questions the same; only their hash is stored
- * @throws {AuthError} `provider_unavailable` after at most 25 seconds, or what `ask` throws
+ * @throws {AuthError} `provider_unavailable` after 25 seconds, or the longer `timeoutMs`, or what `ask` throws
  */
 export type AskOnce = (secrets: readonly string[], ask: () => Promise<OnceAnswer>) => Promise<OnceAnswer>;
 

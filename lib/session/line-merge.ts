@@ -2,8 +2,8 @@ import { answerOf, endOf, isRotated, laterOf, tidy, tokenOf } from './token-line
 import type { SpentPair, TokenLine } from './token-line.ts';
 
 /**
- * What two processes know together, in either order. Of two exchanges of one pair the later one counts, and a closing pair stays
- * closing.
+ * What two processes know together, in either order. Of two exchanges of one pair the one that brought a new refresh token
+ * counts, else the later one, and a closing pair stays closing unless it was exchanged again since.
  *
  * @returns the very same `one` where `other` adds nothing
  */

@@ -48,11 +48,11 @@ type Answer = SessionRecord | undefined;
 export const cookieMs = 400 * 24 * 60 * 60_000;
 /** Longer than the lifetime of any access token. */
 export const tokenMs = 8 * 24 * 60 * 60_000;
-/** About 300 bytes each. */
+/** About 300 bytes each; a few thousand with eight names of each kind. */
 const maxRecords = 100_000;
 
 /**
- * One record for each session, each user and each grant to an OAuth client, here and at the coordinator: a request reads both with one command each.
+ * One record for each session, each user and each grant to an OAuth client, here and at the coordinator: a request reads each with one command.
  *
  * @param now milliseconds since the epoch
  * @param changes counts changes that this process learns of

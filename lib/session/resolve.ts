@@ -51,7 +51,7 @@ interface CookieRequest {
 interface Renewable<Content> {
   readonly kind: 'renewable';
   readonly candidate: Candidate<Content>;
-  /** Its session, used while the provider is unavailable: the token expires soon, or expired seconds ago. */
+  /** Its session, used while the provider is unavailable: the token expires soon, expired seconds ago, or was exchanged for another organization's. */
   readonly alive?: Session;
   /** Whether the token is verified as the provider's own. */
   readonly isVerified: boolean;

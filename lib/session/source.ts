@@ -84,7 +84,7 @@ export type RefreshOutcome<Content> =
  * refresh, so every request that waits for the token gets its result.
  */
 export interface RefreshVariant<Content> {
-  /** Requests for a variant of the same name share a refusal. */
+  /** In one process, requests for a variant of the same name share a refusal. */
   readonly name: string;
   /** Whether the session already is in the requested state. */
   isReached(session: Session): boolean;

@@ -9,7 +9,7 @@
  * ```
  *   newest ──exchange──▶ open ──its browser got a newer one──▶ closing ──25 seconds──▶ closed, and unknown
  *     │                    └────eight days after the tokens of its last exchange expire───────▲
- *     └────the provider refuses it──▶ refused, for ten minutes
+ *     └────the provider refuses it──▶ refused, for ten minutes from when a process hears of it
  * ```
  *
  * A closed pair goes to the provider again: where the network lost the response, only its replay window can still help.
@@ -152,7 +152,7 @@ export function refuse(line: TokenLine, pair: string, reason: string, now: numbe
   return tidy({ ...line, refused: [...line.refused, { token: tokenOf(pair), reason, until: now + refusedMs }] }, now);
 }
 
-/** Drops a pair and those that led to it or lead where it leads: the sign-in of all of them is over. */
+/** Drops an exchanged pair and those that lead where it leads: the sign-in of all of them is over. */
 export function forgetPair(line: TokenLine, pair: string, now: number): TokenLine {
   const own = nextIn(line.spent)(pair);
   if (own === undefined) return line;
@@ -284,8 +284,8 @@ export function tidy({ spent, refused, answers }: TokenLine, now: number): Token
 }
 
 /**
- * Of several sign-ins the one with the most pairs drops one: the pair that ends first, because the one that its browser still
- * sends ends last. One whose token the provider gave again goes first: it may ask once more. What another session's tokens lead to never
+ * Of several sign-ins the one with the most pairs drops one: the pair that is open for the shortest time, because the one that its
+ * browser still sends is open for the longest. One whose token the provider gave again goes first: it may ask once more. What another session's tokens lead to never
  * displaces the session's own.
  */
 function isDroppedBefore(one: SpentPair, other: SpentPair, counts: ReadonlyMap<string, number>): boolean {

@@ -23,7 +23,7 @@ export interface TokenLines {
    * Runs one exchange per pair, however many requests ask for it, and one at a time per refresh token. A slow call continues after its first
    * caller stopped waiting, and later callers join it. Its answer always counts, because the token is spent.
    *
-   * @throws {AuthError} `provider_unavailable` after at most 25 seconds; callers decide how long they wait
+   * @throws {AuthError} `provider_unavailable` after 25 seconds, or the longer `timeoutMs`; callers decide how long they wait
    * @throws {VariantRefused} for callers with this variant
    */
   run(place: Place, exchanging: Exchange): Promise<TokenAnswer>;
@@ -34,13 +34,13 @@ export interface TokenLines {
   /** Whether an exchange failed recently, so that only a request that needs it should start the next one. */
   isResting(place: Place): boolean;
   /**
-   * A late request carries a token that was exchanged here since: its browser has a newer one, and the session continues. A
-   * later token is that of a new sign-in into the same session.
+   * This process has seen a later token of the session since, so that a late request carries this one: its browser has the newer
+   * one, and the session continues. A token that is later still is that of a new sign-in into the same session.
    *
    * @param issuedAt of the token, in milliseconds since the epoch
    */
   isSuperseded(place: Place, issuedAt: number): boolean;
-  /** Notes that this process has seen tokens. @param issuedAt in milliseconds since the epoch */
+  /** Notes that this process has seen tokens: the newest of a session count. @param issuedAt in milliseconds since the epoch */
   note(place: Place, issuedAt: number): void;
   /** Gives requests with a spent token its successor, where no refresh produced it. */
   follow(place: Place, newest: Place, text: string): void;
