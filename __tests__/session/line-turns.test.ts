@@ -270,7 +270,7 @@ describe('a failure reaches waiting processes', () => {
         if (longest < 1_249) return inner.take('session', { token: 'a', holder: turn.holder }, []);
         await first.turns.fail(at('a'), turn, new AuthError('token_rejected'));
         // It failed at the beginning of this wait.
-        return clock.advance(longest);
+        clock.advance(longest);
       },
     });
     await expect(second.turns.take(at('a'), signal, none)).rejects.toMatchObject({ code: 'token_rejected' });

@@ -15,6 +15,7 @@ import {
 } from '../support/memory-sessions.ts';
 import type { MemoryApp, MemoryContent } from '../support/memory-sessions.ts';
 import { createShared } from '../support/shared-memory.ts';
+import { until } from '../support/until.ts';
 import { useFakeTimeouts } from '../support/fake-timeouts.ts';
 
 const cleared = [{ name: 'memory', value: undefined }];
@@ -206,6 +207,49 @@ describe('switchSession', () => {
       await failed;
       expect((await visit(app, header)).session?.user.id).toBe('ada');
     });
+  });
+});
+
+describe('a switch whose process lost its turn', () => {
+  it('marks the tokens that led to it, also where the answer of another process counts', async () => {
+    const clock = createClock();
+    const shared = createShared(clock.now);
+    const provider = createMemoryProvider(clock);
+    let switched: ReturnType<typeof provider.refresh> | undefined;
+    const asked: string[] = [];
+    // Within its replay window the provider gives the same refresh token again, with a later access token.
+    const refresh = async ({ refreshToken }: MemoryContent): ReturnType<typeof provider.refresh> => {
+      asked.push(refreshToken);
+      const outcome = await switched;
+      if (outcome?.kind !== 'renewed') throw new Error('none');
+      return { ...outcome, content: { ...outcome.content, issuedAt: outcome.content.issuedAt + 1 } };
+    };
+    const one = createMemoryApp({ clock, shared, provider });
+    const two = createMemoryApp({ clock, shared, provider, source: { refresh } });
+    const content = provider.issue('ada');
+    const header = headerOf(content);
+    const held = Promise.withResolvers<undefined>();
+    const switching = switchFrom(one, header, {
+      ...variantOf(one, () => true),
+      isReached: ({ accessToken }) => accessToken === 'access for refresh-2',
+      refresh: async () => {
+        switched = provider.refresh(content);
+        await held.promise;
+        return switched;
+      },
+    });
+    await until(() => switched !== undefined);
+    clock.advance(2_001);
+    await two.resolver.renewSession({ userId: 'ada' });
+    const elsewhere = await visit(two, header);
+    held.resolve(undefined);
+    for (const { session, onDelivered } of [elsewhere, await switching]) {
+      expect(session?.accessToken).toBe('access for refresh-2');
+      onDelivered?.();
+    }
+    clock.advance(tokenLifetimeMs);
+    expect((await visit(two, header)).session).toBeNull();
+    expect(asked).toEqual(['refresh-1']);
   });
 });
 

@@ -116,7 +116,7 @@ function createRound<Content>(
   context: SessionContext<Content>,
 ): (round: Round<Content>) => Promise<RoundResult<Content>> {
   const { source, lines, revocations, unconfirmed, emit, now } = context;
-  const askLine = createAskLine(context);
+  const [askLine, spend] = [createAskLine(context), createSpend(context)];
 
   /** A refresh may return a token of another session; revocations of both count. */
   async function checkBoth(first: StoredSession<Content>, next: StoredSession<Content>): Promise<RevocationCheck> {
@@ -126,14 +126,11 @@ function createRound<Content>(
     return isRevocation(before.standing) ? before : { ...check, isConfirmed: check.isConfirmed && before.isConfirmed };
   }
 
-  /** After a switch of the organization the refresh tokens that led to the new one are spent, and the pairs of one that was given again. */
-  async function spend({ first, current, place, former, request }: Round<Content>, next: StoredSession<Content>) {
-    if (request.variant === undefined) return;
-    const newest = placeOf(source.adapter, next);
-    const names = [...former, place]
-      .filter(({ pair }) => pair !== newest.pair)
-      .map(({ token, pair }) => (token === newest.token ? pair : token));
-    await revocations.spend([first.sessionId, current.sessionId], names, revocationMs(current.tokenLifetimeMs));
+  async function accept(round: Round<Content>, { session, stored }: Renewed<Content>, isConfirmed: boolean) {
+    // Where another process' answer counts, that process need not know of the switch.
+    await spend(round, stored);
+    lines.note(placeOf(source.adapter, stored), stored.issuedAt);
+    if (!isConfirmed) unconfirmed.add(session);
   }
 
   const isOld = ({ session }: Renewed<Content>, standing: Standing): boolean =>
@@ -160,13 +157,21 @@ function createRound<Content>(
       return { kind: 'ended', reason: standing };
     }
     const taken = await takeAnswer(context, next, places, isNew ? 'new' : request.variant);
-    if (taken.kind === 'renewed') {
-      lines.note(placeOf(source.adapter, next), next.issuedAt);
-      if (!isConfirmed) unconfirmed.add(taken.session);
-    }
+    if (taken.kind === 'renewed') await accept(round, taken, isConfirmed);
     // Renewed before `renewSession` was called: its claims may be outdated, too.
     if (standing === 'stale') return { kind: 'old', next };
     return taken.kind === 'renewed' && !isNew && isOld(taken, standing) ? { kind: 'old', next, answer: taken } : taken;
+  };
+}
+
+/** After a switch of the organization the refresh tokens that led to the new one are spent, and the pairs of one that was given again. */
+function createSpend<Content>({ source, revocations }: SessionContext<Content>) {
+  return async ({ first, current, place, former, request }: Round<Content>, next: StoredSession<Content>) => {
+    if (request.variant === undefined || revocations.isSpent(revocations.keysOf(current, place.pair))) return;
+    const newest = placeOf(source.adapter, next);
+    const spent = [...former, place].filter(({ pair }) => pair !== newest.pair);
+    const names = spent.map(({ token, pair }) => (token === newest.token ? pair : token));
+    await revocations.spend([first.sessionId, current.sessionId], names, revocationMs(current.tokenLifetimeMs));
   };
 }
 
