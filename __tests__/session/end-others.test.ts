@@ -171,6 +171,30 @@ it.each<[string, (app: MemoryApp, kept: ReturnType<typeof storedOf>) => Promise<
   await expect(call(one, kept)).rejects.toMatchObject(unavailable);
 });
 
+describe('a call of a process that cannot read the coordinator', () => {
+  it('lifts no endSession of another process', async () => {
+    const { one, two, kept, browser, shared, clock } = await startSignedIn();
+    await two.resolver.endSession({ userId: 'ada' });
+    const read = shared.read.bind(shared);
+    shared.read = lose;
+    await expect(one.resolver.endOthers(kept)).rejects.toMatchObject(unavailable);
+    shared.read = read;
+    clock.advance(6_000);
+    expect(await sees(two, browser)).toBeUndefined();
+  });
+
+  it('keeps no token for which renewSession was called in another process', async () => {
+    const { one, two, kept, browser, shared, clock } = await startSignedIn();
+    await two.resolver.renewSession({ userId: 'ada' });
+    const read = shared.read.bind(shared);
+    shared.read = lose;
+    await expect(one.resolver.renewOthers('ada', kept, kept)).rejects.toMatchObject(unavailable);
+    shared.read = read;
+    clock.advance(6_000);
+    expect([await sees(two, browser), one.provider.calls]).toEqual(['ada', [kept.refreshToken]]);
+  });
+});
+
 describe('what a process learned from the coordinator', () => {
   it.each([
     [{ userId: 'ada' }, false],

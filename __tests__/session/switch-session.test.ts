@@ -253,6 +253,51 @@ describe('a switch whose process lost its turn', () => {
   });
 });
 
+describe('after a switch whose refresh token the provider gave again', () => {
+  it('marks the token itself where a later switch with its first access token exchanges it for another', async () => {
+    const app = createMemoryApp();
+    const { clock, provider } = app;
+    const first = provider.issue('ada');
+    const [browser, late] = [createMemoryBrowser(first), createMemoryBrowser(first)];
+    clock.advance(1_000);
+    const north: RefreshVariant<MemoryContent> = {
+      name: 'north',
+      refresh: async (content) => ({
+        kind: 'renewed',
+        content: { ...content, issuedAt: clock.now(), expiresAt: clock.now() + tokenLifetimeMs },
+      }),
+      isReached: ({ claims }) => claims.iat !== first.issuedAt / 1000,
+    };
+    browser.receive(await switchFrom(app, browser.header(), north));
+    clock.advance(26_000);
+    const south = variantOf(app, (accessToken) => accessToken === 'access for refresh-2');
+    late.receive(await switchFrom(app, late.header(), south));
+    clock.advance(tokenLifetimeMs);
+    // A second use of the token may be a theft to the provider, which then ends the whole session.
+    await visit(app, browser.header());
+    expect(provider.calls).toEqual(['refresh-1']);
+    expect((await visit(app, late.header())).session?.user.id).toBe('ada');
+  });
+});
+
+it('a switch marks the tokens that led to a marked one', async () => {
+  const clock = createClock();
+  const shared = createShared(clock.now);
+  const provider = createMemoryProvider(clock);
+  const [one, two] = [createMemoryApp({ clock, shared, provider }), createMemoryApp({ clock, shared, provider })];
+  const content = provider.issue('ada');
+  const browser = createMemoryBrowser(content);
+  clock.advance(tokenLifetimeMs - 8_000);
+  await visit(two, headerOf(content));
+  browser.receive(await visit(one, browser.header()));
+  const south = variantOf(one, (accessToken) => accessToken === 'access for refresh-3');
+  browser.receive(await switchFrom(one, browser.header(), south));
+  await switchFrom(two, headerOf(content), south);
+  clock.advance(26_000);
+  expect((await visit(two, headerOf(content))).session).toBeNull();
+  expect(provider.calls).toEqual(['refresh-1', 'refresh-2']);
+});
+
 describe('renewChanged', () => {
   it.each([
     ['once where it contains the change', 'refresh-2', ['refresh-1']],

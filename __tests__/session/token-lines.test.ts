@@ -283,18 +283,21 @@ describe('one process', () => {
   it('supersedes a token by another of its session that was issued no earlier', () => {
     const { lines } = setUp();
     expect(lines.isSuperseded(at('a'), 5)).toBe(false);
-    lines.note(at('b'), 5);
+    lines.note(at('b'), 5, []);
     expect([4, 5, 6].map((issuedAt) => lines.isSuperseded(at('a'), issuedAt))).toEqual([true, true, false]);
     expect(lines.isSuperseded(at('b'), 5)).toBe(false);
     expect(lines.isSuperseded({ ...at('a'), line: 'another session' }, 5)).toBe(false);
   });
 
-  it('supersedes a token by the newest of its session, also where a request that waited brings an older one', () => {
+  it('supersedes a token by the newest of its session, also where a request that waited brings an older one, or a clock went back', () => {
     const { lines } = setUp();
-    for (const issuedAt of [7, 6]) lines.note(at(`of ${issuedAt}`), issuedAt);
+    for (const issuedAt of [7, 6]) lines.note(at(`of ${issuedAt}`), issuedAt, []);
     expect([lines.isSuperseded(at('of 6'), 6), lines.isSuperseded(at('of 7'), 7)]).toEqual([true, false]);
-    lines.note(at('of the same second'), 7);
+    lines.note(at('of the same second'), 7, []);
     expect(lines.isSuperseded(at('of 7'), 7)).toBe(true);
+    // The provider's clock went back.
+    lines.note(at('its answer'), 2, [at('of 6'), at('of the same second')]);
+    expect([lines.isSuperseded(at('its answer'), 2), lines.isSuperseded(at('of 6'), 2)]).toEqual([false, true]);
   });
 
   it('gives requests under way the successor of a token that no refresh produced', () => {
@@ -594,7 +597,7 @@ describe('several processes', () => {
       settled: { kind: 'renewed', text: 'c' },
       isNew: false,
     });
-    two.lines.note(at('c'), 5);
+    two.lines.note(at('c'), 5, []);
     expect([two.lines.isSuperseded(at('a'), 5), two.lines.isSuperseded(at('c'), 5)]).toEqual([true, false]);
   });
 

@@ -75,9 +75,12 @@ export function createLineMemory(now: () => number) {
     stopResting({ token }: Place): void {
       resting.delete(token);
     },
-    noteNewest(name: string, token: NewestToken): void {
+    /** @param replaced the tokens that led to it: it is newer than they are, also where the provider's clock went back */
+    noteNewest(name: string, token: NewestToken, replaced: readonly Place[]): void {
+      const known = newest.get(name);
+      const isReplaced = replaced.some((each) => each.token === known?.token);
       // A request that waited may bring an older one.
-      if ((newest.get(name)?.issuedAt ?? 0) <= token.issuedAt) newest.set(name, token);
+      if (isReplaced || (known?.issuedAt ?? 0) <= token.issuedAt) newest.set(name, token);
     },
     /** The newest token of the session that this process has seen in the last ten minutes. */
     newestOf: ({ line }: Place): NewestToken | undefined => newest.get(line),

@@ -126,10 +126,10 @@ function createRound<Content>(
     return isRevocation(before.standing) ? before : { ...check, isConfirmed: check.isConfirmed && before.isConfirmed };
   }
 
-  async function accept(round: Round<Content>, { session, stored }: Renewed<Content>, isConfirmed: boolean) {
+  async function accept(round: Round<Content>, { session, stored, places }: Renewed<Content>, isConfirmed: boolean) {
     // Where another process' answer counts, that process need not know of the switch.
     await spend(round, stored);
-    lines.note(placeOf(source.adapter, stored), stored.issuedAt);
+    lines.note(placeOf(source.adapter, stored), stored.issuedAt, places);
     if (!isConfirmed) unconfirmed.add(session);
   }
 
@@ -167,7 +167,7 @@ function createRound<Content>(
 /** After a switch of the organization the refresh tokens that led to the new one are spent, and the pairs of one that was given again. */
 function createSpend<Content>({ source, revocations }: SessionContext<Content>) {
   return async ({ first, current, place, former, request }: Round<Content>, next: StoredSession<Content>) => {
-    if (request.variant === undefined || revocations.isSpent(revocations.keysOf(current, place.pair))) return;
+    if (request.variant === undefined) return;
     const newest = placeOf(source.adapter, next);
     const spent = [...former, place].filter(({ pair }) => pair !== newest.pair);
     const names = spent.map(({ token, pair }) => (token === newest.token ? pair : token));

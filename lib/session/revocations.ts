@@ -225,9 +225,14 @@ function createRenewing({ records, subjectOf, now }: Pick<Parts, 'records' | 'su
      * @param names identify the refresh tokens, or pairs
      */
     async spend(sessionIds: readonly (string | undefined)[], names: readonly string[], ttlMs: number): Promise<void> {
-      const change = Object.fromEntries(names.map((name) => [spentName(name), Math.ceil(now())]));
       const ids = new Set(sessionIds.filter((sessionId) => sessionId !== undefined));
-      await Promise.all([...ids].map((sessionId) => records.tell(subjectOf({ sessionId }), change, ttlMs)));
+      const told = [...ids].map(async (sessionId) => {
+        const subject = subjectOf({ sessionId });
+        const unknown = names.map(spentName).filter((name) => !(name in records.known([subject])));
+        const change = Object.fromEntries(unknown.map((name) => [name, Math.ceil(now())]));
+        if (unknown.length > 0) await records.tell(subject, change, ttlMs);
+      });
+      await Promise.all(told);
     },
   };
 }
@@ -238,7 +243,8 @@ function createOthers({ records, keysOf, subjectOf, notify, look, known, now }: 
     /** `renew` for a user's tokens except these of one session; these stay due if they already were. @throws {AuthError} likewise */
     async renewOthers(userId: string, kept: readonly SessionKeys[]): Promise<void> {
       const looks = await Promise.all(kept.map((keys) => look(keys, undefined).catch(() => undefined)));
-      const fresh = kept.filter((keys, index) => looks[index] !== undefined && known(keys) !== 'stale');
+      // Where only the coordinator knows whether they were due, they cost one refresh more.
+      const fresh = kept.filter((keys, index) => looks[index]?.isConfirmed === true && known(keys) !== 'stale');
       const subject = subjectOf({ userId });
       const stale = records.nextTime({ subject, name: 'stale', at: now() });
       const told = Promise.all(
@@ -260,26 +266,25 @@ function createOthers({ records, keysOf, subjectOf, notify, look, known, now }: 
      *
      * @throws {AuthError} `provider_unavailable` where it applies in this process only
      */
-    async endOthers(kept: SessionFacts): Promise<void> {
-      const { userId } = kept;
+    async endOthers(facts: SessionFacts): Promise<void> {
+      const { userId } = facts;
       if (userId === undefined) return;
-      const keys = keysOf(kept, undefined);
+      const keys = keysOf(facts, undefined);
       // A call that arrives while the coordinator is asked also counts, and so does one that it alone could lift.
       const { isConfirmed } = await records.find(keys.subjects);
       const isEnded = known(keys) === 'ended';
       const user = subjectOf({ userId });
       const ended = records.nextTime({ subject: user, name: 'ended', at: now() });
       const spared = { [sparedName(keys.beganAt)]: ended };
-      const spare = async (): Promise<boolean> =>
-        isEnded || keys.session === undefined || records.tell(keys.session, spared, cookieMs);
-      const isTold = spare();
+      const kept = isEnded ? undefined : keys.session;
+      if (kept !== undefined) records.note(kept, spared, cookieMs);
       records.note(user, { ended }, cookieMs);
       notify(user);
-      // A process that received only the call would also end this session.
-      if (!(await isTold) && !(await spare())) throw coordinatorUnavailable();
+      const spare = async (): Promise<boolean> => kept === undefined || records.tell(kept, spared, cookieMs);
+      // Told, it could lift an earlier call that only the coordinator knows of; a process that received only the call would also end
+      // this session.
+      if (!isConfirmed || (!(await spare()) && !(await spare()))) throw coordinatorUnavailable();
       await records.call(user, { ended }, cookieMs);
-      // An earlier call may be later by its clock, and with it what that one spared.
-      if (!isConfirmed) throw coordinatorUnavailable();
     },
   };
 }

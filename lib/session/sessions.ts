@@ -107,8 +107,8 @@ interface SessionSettings {
   readonly now: () => number;
 }
 
-/** The coordinator calls of a refresh, three in turn, must fit into a request's time, with some time left for the provider. */
-const coordinatorShare = 4;
+/** The coordinator calls of a refresh, at most four in turn, must fit into a request's time, with some left for the provider. */
+const coordinatorShare = 5;
 
 /** Creates all parts of one adapter's sessions. */
 export function createSessions<Content>(

@@ -40,8 +40,8 @@ export interface TokenLines {
    * @param issuedAt of the token, in milliseconds since the epoch
    */
   isSuperseded(place: Place, issuedAt: number): boolean;
-  /** Notes that this process has seen tokens: the newest of a session count. @param issuedAt in milliseconds since the epoch */
-  note(place: Place, issuedAt: number): void;
+  /** Notes that this process has seen tokens, and where those stand that led to them. @param issuedAt in milliseconds since the epoch */
+  note(place: Place, issuedAt: number, replaced: readonly Place[]): void;
   /** Gives requests with a spent token its successor, where no refresh produced it. */
   follow(place: Place, newest: Place, text: string): void;
   /** A browser received a pair: only requests that were sent before carry the one that it replaces. */
@@ -107,7 +107,7 @@ export function createTokenLines(settings: {
       const newest = memory.newestOf(place);
       return newest !== undefined && newest.issuedAt >= issuedAt && newest.token !== place.token;
     },
-    note: ({ line, token }, issuedAt) => memory.noteNewest(line, { token, issuedAt }),
+    note: ({ line, token }, issuedAt, replaced) => memory.noteNewest(line, { token, issuedAt }, replaced),
     ...createChanges(parts),
   };
 }
