@@ -251,6 +251,18 @@ describe('a call that keeps the tokens of one session', () => {
     expect(one.provider.calls).toEqual([other.kept.refreshToken]);
   });
 
+  it('clears no cookie of a late request with the tokens that it replaced', async () => {
+    const { clock, provider, resolver } = createMemoryApp();
+    const spent = provider.issue('ada');
+    clock.advance(tokenLifetimeMs - 20_000);
+    const outcome = await provider.refresh(spent);
+    if (outcome.kind !== 'renewed') throw new Error('The provider did not renew the tokens');
+    await resolver.renewOthers('ada', storedOf(spent), storedOf(outcome.content));
+    clock.advance(26_000);
+    const late = await resolver.resolve(createMemoryBrowser(spent).header(), () => false);
+    expect(late).toEqual({ session: null, cookies: [] });
+  });
+
   it('leaves no session of the user in the cache of this process while the coordinator is told', async () => {
     const { one, kept, shared } = await startSignedIn();
     const other = await signIn(one);

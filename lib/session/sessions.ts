@@ -187,6 +187,7 @@ function createRenewOthers<Content>({
   return async (userId, spent, next) => {
     const [from, to] = [placeOf(source.adapter, spent), placeOf(source.adapter, next)];
     lines.follow(from, to, source.serialize(next.content));
+    lines.note(to, next.issuedAt, [from]);
     await revocations.renewOthers(userId, [revocations.keysOf(spent, from.pair), revocations.keysOf(next, to.pair)]);
   };
 }
