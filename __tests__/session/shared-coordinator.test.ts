@@ -63,6 +63,13 @@ describe('a call of the coordinator that has no answer', () => {
     await jest.advanceTimersByTimeAsync(1_234);
     await failed;
   });
+
+  it('fails at the limit that the coordinator says it has', async () => {
+    const shared = { ...createShared(), answersWithinMs: 2_500, read: () => new Promise<never>(() => undefined) };
+    const failed = expect(boundCoordinator(shared, 1_000).read('user')).rejects.toThrow('2500 ms');
+    await jest.advanceTimersByTimeAsync(2_500);
+    await failed;
+  });
 });
 
 describe('what is asked of the coordinator', () => {

@@ -62,14 +62,17 @@ export interface SharedCoordinator {
    * with the first successful call while it returns true; otherwise with the first successful call.
    */
   isAvailable?(): boolean;
+  /** How long an answer may take, in milliseconds. Default: a fifth of the adapter's `timeoutMs`. */
+  readonly answersWithinMs?: number;
 }
 
 /**
  * Bounds every coordinator call that a request, a sign-out or a watched session waits for.
  *
- * @param timeoutMs milliseconds
+ * @param ordinaryMs milliseconds, where the coordinator does not say it
  */
-export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): SharedCoordinator {
+export function boundCoordinator(shared: SharedCoordinator, ordinaryMs: number): SharedCoordinator {
+  const timeoutMs = shared.answersWithinMs ?? ordinaryMs;
   const late = (): Error => new Error(`The coordinator did not answer within ${timeoutMs} ms`);
   // The async function also converts a synchronous throw to a rejection.
   const bound = <Result>(call: () => Promise<Result>): Promise<Result> => answerWithin(call(), timeoutMs, late);
