@@ -62,7 +62,7 @@ export interface SharedCoordinator {
    * with the first successful call while it returns true; otherwise with the first successful call.
    */
   isAvailable?(): boolean;
-  /** How long an answer may take, in milliseconds. Default: a fifth of the adapter's `timeoutMs`. */
+  /** How long an answer may take, in milliseconds. Default: a fifth of the adapter's `timeoutMs`; a third where provider tokens are held. */
   readonly answersWithinMs?: number;
 }
 
