@@ -63,8 +63,6 @@ const holdMs = flowMaxAge * 1000;
 /** Bytes of all of them in this process; one takes a few hundred to a few thousand. */
 const maxHeldBytes = 4 * 1024 * 1024;
 const maxBytesOfOne = 16 * 1024;
-/** Two calls must fit into a request's time, with some time left. */
-const coordinatorShare = 3;
 
 /**
  * Keeps them until the second factor: `onSignIn` runs after it, and the cookie of a pending sign-in is not sealed, so it cannot hold
@@ -82,7 +80,7 @@ export function createHeldProviderTokens({
     ttlMs: holdMs,
     now,
   });
-  const shared = coordinator && boundCoordinator(coordinator, Math.ceil(timeoutMs / coordinatorShare));
+  const shared = coordinator && boundCoordinator(coordinator, timeoutMs);
   const nameOf = (sessionId: string): string => hash(`provider tokens ${sessionId}`);
   const version = 'held';
   const settle = (name: string, known: readonly string[], answer?: string): Promise<unknown> =>

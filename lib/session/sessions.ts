@@ -107,9 +107,6 @@ interface SessionSettings {
   readonly now: () => number;
 }
 
-/** The coordinator calls of a refresh, at most four in turn, must fit into a request's time, with some left for the provider. */
-const coordinatorShare = 5;
-
 /** Creates all parts of one adapter's sessions. */
 export function createSessions<Content>(
   source: SessionSource<Content>,
@@ -194,7 +191,7 @@ function createRenewOthers<Content>({
 
 /** The coordinator, and what reports its outages. */
 function createSharing({ coordinator, timeoutMs, emit }: SessionSettings) {
-  const shared = coordinator && boundCoordinator(coordinator, Math.ceil(timeoutMs / coordinatorShare));
+  const shared = coordinator && boundCoordinator(coordinator, timeoutMs);
   return { shared, outages: createOutageReport(shared, emit) };
 }
 

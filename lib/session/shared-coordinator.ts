@@ -62,20 +62,23 @@ export interface SharedCoordinator {
    * with the first successful call while it returns true; otherwise with the first successful call.
    */
   isAvailable?(): boolean;
-  /** How long an answer may take, in milliseconds. Default: a fifth of the adapter's `timeoutMs`; a third where provider tokens are held. */
+  /** How long an answer may take, in milliseconds. Default: a fifth of the adapter's `timeoutMs`. */
   readonly answersWithinMs?: number;
 }
+
+/** The coordinator calls of a refresh, at most four in turn, must fit into a request's time, with some left for the provider. */
+const coordinatorShare = 5;
 
 /**
  * Bounds every coordinator call that a request, a sign-out or a watched session waits for.
  *
- * @param ordinaryMs milliseconds, where the coordinator does not say it
+ * @param timeoutMs a request's time, in milliseconds
  */
-export function boundCoordinator(shared: SharedCoordinator, ordinaryMs: number): SharedCoordinator {
-  const timeoutMs = shared.answersWithinMs ?? ordinaryMs;
-  const late = (): Error => new Error(`The coordinator did not answer within ${timeoutMs} ms`);
+export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): SharedCoordinator {
+  const limitMs = shared.answersWithinMs ?? Math.ceil(timeoutMs / coordinatorShare);
+  const late = (): Error => new Error(`The coordinator did not answer within ${limitMs} ms`);
   // The async function also converts a synchronous throw to a rejection.
-  const bound = <Result>(call: () => Promise<Result>): Promise<Result> => answerWithin(call(), timeoutMs, late);
+  const bound = <Result>(call: () => Promise<Result>): Promise<Result> => answerWithin(call(), limitMs, late);
   return {
     read: (subject) => bound(async () => shared.read(subject)),
     merge: (subject, change, ttlMs) => bound(async () => shared.merge(subject, change, ttlMs)),
