@@ -2,7 +2,7 @@ import http from 'node:http';
 import type { ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { CookieAttributes } from '../../lib/core/cookies.ts';
-import { createCookieJar } from '../../lib/http/cookie-jar.ts';
+import { createCookieJar, jarOf } from '../../lib/http/cookie-jar.ts';
 import { serve } from '../support/servers.ts';
 import type { RunningServer } from '../support/servers.ts';
 
@@ -40,6 +40,16 @@ describe('a response', () => {
       'b=5; Max-Age=60; Domain=example.com; Path=/; HttpOnly; SameSite=Lax',
       'b=6; Max-Age=60; Domain=example.org; Path=/; HttpOnly; SameSite=Lax',
     ]);
+  });
+
+  it('sends the latest value alone, in its place, where several adapters write a cookie', async () => {
+    const headers = await answerOf((res) => {
+      jarOf(res).write([{ name: 'a', value: '1' }], attributes);
+      jarOf(res).write([{ name: 'b', value: '2' }], attributes);
+      jarOf(res).write([{ name: 'a', value: '3' }], attributes);
+      res.end();
+    });
+    expect(headers.getSetCookie()).toEqual([line('b=2'), line('a=3')]);
   });
 
   it('sends at most twenty deletions, and every cookie that has a value', async () => {
@@ -94,6 +104,42 @@ describe('a response', () => {
 });
 
 describe('cookies for a gateway', () => {
+  const writeFor = (res: ServerResponse, names: readonly string[], delivery = {}): void => {
+    const jar = createCookieJar(res);
+    jar.answerGateway();
+    jar.write(
+      names.map((name) => ({ name, value: '1' })),
+      attributes,
+      delivery,
+    );
+  };
+
+  it.each([
+    ['are sent where there is one', ['a'], undefined, ['a']],
+    ['are withheld where there are several', ['a', 'b'], undefined, []],
+    ['are withheld beside a cookie of other code', ['a'], 'theirs=1', ['theirs']],
+    ['are withheld beside several of other code', ['a'], ['theirs=1', 'others=2'], ['theirs', 'others']],
+  ])('%s', async (_what, names, foreign, expected) => {
+    const headers = await answerOf((res) => {
+      if (foreign !== undefined) res.setHeader('Set-Cookie', foreign);
+      writeFor(res, names);
+      res.end();
+    });
+    expect(headers.getSetCookie().map((each) => each.split('=')[0])).toEqual(expected);
+  });
+
+  it('do not count as delivered', async () => {
+    const told: string[] = [];
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const headers = await answerOf((res) => {
+      res.once('close', () => resolve(undefined));
+      writeFor(res, ['a'], { onDelivered: () => told.push('delivered') });
+      res.end();
+    });
+    await promise;
+    expect([headers.getSetCookie(), told]).toEqual([[line('a=1')], []]);
+  });
+
   it('are reported as lost where the response is over, or breaks off, before they can be sent', async () => {
     const told: string[] = [];
     const write = (jar: ReturnType<typeof createCookieJar>, name: string): void =>
@@ -194,6 +240,53 @@ describe('delivery', () => {
         void once(res, 'close').then(() => writeOn(res));
       }),
     ).toEqual([['a', 'b']]);
+  });
+
+  it('is not reported where there is nothing to write, before or after the head', async () => {
+    const told: unknown[] = [];
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const delivery = { onDelivered: () => told.push('delivered'), onLost: () => told.push('lost') };
+    await answerOf((res) => {
+      res.once('close', () => resolve(undefined));
+      const jar = createCookieJar(res);
+      jar.write([], attributes, delivery);
+      res.flushHeaders();
+      jar.write([], attributes, delivery);
+      res.end();
+    });
+    await promise;
+    expect(told).toEqual([]);
+  });
+
+  it('is reported for the cookies that were sent, not for outdated ones', async () => {
+    const told: string[] = [];
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    await answerOf((res) => {
+      res.once('close', () => resolve(undefined));
+      const jar = createCookieJar(res);
+      for (const name of ['old', 'new']) {
+        jar.write([{ name, value: '1' }], attributes, {
+          isCurrent: () => name === 'new',
+          onDelivered: () => told.push(name),
+        });
+      }
+      res.end();
+    });
+    await promise;
+    expect(told).toEqual(['new']);
+  });
+
+  it('is reported as failed to those who asked, if the connection broke before the head', async () => {
+    const told: unknown[] = [];
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    await answerOf((res) => {
+      const jar = createCookieJar(res);
+      jar.write([{ name: 'a', value: '1' }], attributes);
+      jar.write([{ name: 'b', value: '1' }], attributes, { onLost: (names) => resolve(void told.push(names)) });
+      res.destroy();
+    }).catch(() => undefined);
+    await promise;
+    expect(told).toEqual([['b']]);
   });
 
   it('is not reported by default', async () => {

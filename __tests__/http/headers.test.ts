@@ -63,8 +63,9 @@ describe('a page that depends on the session', () => {
 });
 
 describe('a response that depends on the session', () => {
-  it.each<[string, string | undefined, string | null]>([
+  it.each<[string, string | string[] | undefined, string | null]>([
     ['without Cache-Control', undefined, null],
+    ['with several lines of Cache-Control', ['private', 'max-age=600'], 'private, max-age=600'],
     ['that may be stored by the browser', 'max-age=600', 'max-age=600'],
     ['that was to be public', 'public, max-age=600', 'private, max-age=600'],
     ['that was to be public, in other letters', 'max-age=600,PUBLIC', 'max-age=600,private'],
