@@ -1,7 +1,9 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
-import { createAcceptance } from '../../lib/http/acceptance.ts';
-import type { BackendSession } from '../../lib/types.ts';
+import { inspect } from 'node:util';
+import { createAcceptance, NotAccepted } from '../../lib/http/acceptance.ts';
+import type { Emit } from '../../lib/session/events.ts';
+import type { BackendSession, Session } from '../../lib/types.ts';
 
 const now = (): number => 1_800_000_000_000;
 const settings = { timeoutMs: 1_000, maxCachedSessions: 0, emit: () => undefined, now };
@@ -46,4 +48,69 @@ it('asks again once a call has taken the whole time of a request', async () => {
   expect(calls).toBe(1);
   time += 1;
   expect([await ask(), calls]).toEqual([true, 2]);
+});
+
+it.each([
+  ['of a token that is valid', 60_000],
+  ['of a token that has expired, which is served during an outage', -1],
+])('keeps the answer %s for a minute after its end', async (_what, left) => {
+  let time = now();
+  let calls = 0;
+  const acceptance = createAcceptance('backend', () => (calls += 1) > 0, { ...settings, now: () => time })!;
+  const session = { ...sessionOf('token'), expiresAt: now() + left };
+  const ask = () => acceptance.ask(session, req);
+  await ask();
+  time += Math.max(0, left) + 60_000;
+  await ask();
+  expect(calls).toBe(1);
+  time += 1;
+  await ask();
+  expect(calls).toBe(2);
+});
+
+it('refuses the session of another adapter, and does not show it to the application', async () => {
+  let calls = 0;
+  const acceptance = createAcceptance('b2b', () => (calls += 1) > 0, settings)!;
+  expect([await acceptance.ask(sessionOf('token'), req), calls]).toEqual([false, 0]);
+});
+
+it('knows the session objects that were let in, and no others', async () => {
+  const [good, same, bad] = [sessionOf('good'), sessionOf('good'), sessionOf('bad')];
+  const acceptance = createAcceptance('backend', ({ accessToken }) => accessToken === 'good', settings)!;
+  expect(acceptance.isAccepted(good)).toBe(false);
+  expect([await acceptance.ask(good, req), await acceptance.ask(bad, req)]).toEqual([true, false]);
+  expect([good, same, bad].map((session) => acceptance.isAccepted(session))).toEqual([true, false, false]);
+  expect(await acceptance.admits(same, req)).toBe(true);
+  expect(acceptance.isAccepted(same)).toBe(true);
+});
+
+it('reports the refusal of a session that exists, once per token, and no admission', async () => {
+  const events: unknown[] = [];
+  const emit: Emit = (event) => void events.push(event);
+  const accept = ({ accessToken }: Session) => accessToken === 'good';
+  const acceptance = createAcceptance('backend', accept, { ...settings, emit })!;
+  const rejected = { type: 'session_rejected', reason: 'not_accepted' };
+  // A sign-in has its own event.
+  expect([await acceptance.ask(sessionOf('bad'), req), events]).toEqual([false, []]);
+  for (const token of ['good', 'bad', 'bad', 'good']) {
+    expect(await acceptance.admits(sessionOf(token), req)).toBe(token === 'good');
+  }
+  expect(events).toEqual([rejected]);
+  await acceptance.admits(sessionOf('worse'), req);
+  expect(events).toEqual([rejected, rejected]);
+});
+
+it('is left out where the application accepts every session', () => {
+  expect(createAcceptance('backend', undefined, settings)).toBeUndefined();
+});
+
+it.each([
+  [{ id: '1', email: 'ada@example.com', phone: '+441234' }, 'ada@example.com'],
+  [{ id: '1', phone: '+441234' }, '+441234'],
+  [{ id: '1' }, undefined],
+])('the refusal of %j names the account to the error page, and to no log', (user, account) => {
+  const refusal = new NotAccepted({ ...sessionOf('token'), user } as Session);
+  expect([refusal.account, refusal.code, refusal.status]).toEqual([account, 'not_accepted', 403]);
+  if (account === undefined) return;
+  for (const text of [inspect(refusal), JSON.stringify(refusal), String(refusal)]) expect(text).not.toContain(account);
 });
