@@ -5,7 +5,6 @@ import type { AuthRequest } from '../../lib/http/auth-request.ts';
 import { explainDecision, refusalReason } from '../../lib/http/error-reply.ts';
 import { startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
-import { variant } from '../support/variant.ts';
 
 let provider: SharedProvider;
 let app: B2bApp;
@@ -13,10 +12,11 @@ const lines: string[] = [];
 const { log } = createDebug;
 
 beforeAll(async () => {
-  createDebug.log = (...given: unknown[]) => void lines.push(format(...given));
-  createDebug.enable('express-auth-adapters:*');
   provider = await startProvider();
   app = await startB2bApp({ provider });
+  // Not before: an adapter that is made with it on also explains sessions from the cache, in all of the process, to its end.
+  createDebug.log = (...given: unknown[]) => void lines.push(format(...given));
+  createDebug.enable('express-auth-adapters:*');
 });
 beforeEach(() => void lines.splice(0));
 afterAll(async () => {
@@ -28,14 +28,12 @@ afterAll(async () => {
 
 const explained = (): string => lines.join('\n');
 
-it('a guard that lets a request pass explains it, and whether it called the provider', async () => {
+it('a guard that lets a request pass explains it', async () => {
   const visitor = await app.signedIn();
+  provider.clock.advance(400_000);
   lines.length = 0;
   await visitor.get('/dashboard?secret=1');
-  expect(explained()).toMatch(/GET \S*\/dashboard: let in/);
-  await visitor.get('/dashboard');
-  // Without a cache it calls the provider each time.
-  if (variant.isCached) expect(explained()).toMatch(/GET \S*\/dashboard: let in, with a session from the cache/);
+  expect(explained()).toMatch(/GET \S*\/dashboard: let in$/m);
   expect(explained()).not.toContain('secret');
 });
 

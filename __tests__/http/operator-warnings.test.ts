@@ -1,10 +1,13 @@
+import { format } from 'node:util';
 import { jest } from '@jest/globals';
-import { b2bAuth } from '../../lib/b2b/index.ts';
+import createDebug from 'debug';
+import { b2bAuth, requireSession } from '../../lib/b2b/index.ts';
 import { backendAuth } from '../../lib/backend/index.ts';
 import { createB2bTestKit } from '../../lib/testing/index.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import { createApplication } from '../support/application.ts';
 import type { Handler } from '../support/handler-list.ts';
+import { sendText } from '../support/hosts.ts';
 import { itWithoutProxy } from '../support/only.ts';
 import { serve } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
@@ -151,4 +154,27 @@ describe('a request from another site', () => {
     await ask(mode, ['http://localhost:5175']);
     expect(warnings).toEqual([]);
   });
+});
+
+// Here, because mutation testing leaves this file out: it runs all suites in one process, in which adapters then explain to its end.
+it('DEBUG that is on from the start explains a session from the cache, too', async () => {
+  const lines: string[] = [];
+  const { log } = createDebug;
+  createDebug.log = (...given: unknown[]) => void lines.push(format(...given));
+  createDebug.enable('express-auth-adapters:*');
+  const kit = createB2bTestKit();
+  const { host, listener } = createApplication();
+  host.use(b2bAuth(kit.options) as Handler);
+  host.get('/page', requireSession() as Handler, (_req, res) => sendText(res, 'page'));
+  const server = await serve(listener);
+  const visitor = createVisitor(server.origin);
+  const headers = { cookie: await kit.cookie() };
+  for (let round = 0; round < 2; round += 1) await visitor.get('/page?secret=1', { headers });
+  await server.close();
+  createDebug.disable();
+  createDebug.log = log;
+  const explained = lines.join('\n');
+  expect(explained).toMatch(/GET \S*\/page: let in$/m);
+  expect(explained).toMatch(/GET \S*\/page: let in, with a session from the cache$/m);
+  expect(explained).not.toContain('secret');
 });
