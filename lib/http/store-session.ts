@@ -5,7 +5,7 @@ import { AuthError, ConfigurationError } from '../errors.ts';
 import { signInFailed } from '../session/events.ts';
 import type { FindSuperseded } from '../session/superseded.ts';
 import type { B2bTokens, BackendTokens, RedirectBody } from '../types.ts';
-import { adapterOf } from './adapter.ts';
+import { definitionOf } from './adapter.ts';
 import { passedAs } from './passed-adapters.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { notMounted } from './get-session.ts';
@@ -95,11 +95,7 @@ export async function refuseSuperseded<Content>(
 export const refusedTokens = (reason: string): AuthError => new AuthError('tokens_refused', { reason });
 
 function requestOf(auth: unknown, req: IncomingMessage): AuthRequest {
-  const definition = typeof auth === 'function' ? adapterOf(auth) : undefined;
-  if (definition === undefined)
-    throw new ConfigurationError('storeSession', [
-      'the first argument must be what b2bAuth() or backendAuth() returned',
-    ]);
+  const definition = definitionOf('storeSession', auth);
   const request = passedAs(req, definition.adapter, 'storeSession').find((passed) => passed.definition === definition);
   if (request === undefined) throw notMounted('storeSession', definition.adapter, req);
   return request;
