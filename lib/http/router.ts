@@ -97,7 +97,7 @@ function routerOf(definition: Adapter, handle: Handle): Router {
     }
     // Handlers that the application adds to the router run after the adapter.
     handle(req, res, (error) => {
-      if (error !== undefined && error !== null) next(error);
+      if (error !== undefined) next(error);
       else handleLayers?.call(router, req, res, next);
     });
   };
