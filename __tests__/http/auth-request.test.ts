@@ -1,90 +1,18 @@
 import { inspect } from 'node:util';
-import type { CookieWrite } from '../../lib/core/cookies.ts';
-import type { Adapter } from '../../lib/http/adapter.ts';
-import { createBrands } from '../../lib/http/page-options.ts';
-import { sharedText } from '../../lib/http/page-text.ts';
-import { firstAuthRequest, passAdapter } from '../../lib/http/passed-adapters.ts';
+import { AuthError } from '../../lib/errors.ts';
 import { AuthRequest } from '../../lib/http/auth-request.ts';
+import { firstAuthRequest } from '../../lib/http/passed-adapters.ts';
 import { redirectOrJson } from '../../lib/http/reply.ts';
-import type { Resolution } from '../../lib/session/source.ts';
-import type { Session } from '../../lib/types.ts';
-import { serve } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { ask, createDefinition } from '../support/auth-request.ts';
 
-const signedOut: Resolution = { session: null, cookies: [] };
-
-const unused = {
-  isConfirmed: () => true,
-  isShared: false,
-  resolveBearer: () => Promise.resolve(undefined),
-  endSession: () => Promise.resolve(),
-  renewSession: () => Promise.resolve(),
-  endOver: () => Promise.reject(new Error('unused')),
-  watchSession: () => Promise.resolve(() => undefined),
-};
-
-const session: Session = {
-  adapter: 'b2b',
-  credential: 'cookie',
-  user: { id: 'user_1', email: 'ada@example.com' },
-  accessToken: 'token',
-  claims: { sub: 'user_1', exp: 2_000_000_000 },
-  expiresAt: 2_000_000_000_000,
-};
-
-type Change = Omit<Partial<Adapter>, 'resolver'> & { readonly resolver?: Partial<Adapter['resolver']> };
-
-function createDefinition(change: Change = {}): Adapter {
-  return {
-    adapter: 'b2b',
-    name: 'b2bAuth',
-    ownPaths: new Map([['/login', { path: '/login', option: 'loginPath' }]]),
-    protectedRoutes: [],
-    signInPage: undefined,
-    openPages: [],
-    loginPath: '/login',
-    stylesheetPath: '/auth/pages.css',
-    freshSignIn: { authenticatedAt: () => undefined, signInId: () => '', parameters: () => ({}) },
-    foreignClient: () => undefined,
-    now: Date.now,
-    timeoutMs: 5_000,
-    guardStatusForForms: 303,
-    cookieName: 'session',
-    cookieOptions: { path: '/', sameSite: 'lax', httpOnly: true, maxAge: undefined },
-    appBaseUrl: undefined,
-    trustedOrigins: [],
-    onError: undefined,
-    brands: createBrands(sharedText, {}),
-    emit: () => undefined,
-    explain: () => undefined,
-    ...change,
-    resolver: {
-      ...unused,
-      cachedSession: () => undefined,
-      resolve: () => Promise.resolve(signedOut),
-      ...change.resolver,
-    },
-  };
-}
-
-/** What an exchange says of one request to `/somewhere?a=1`. */
-async function ask<Said>(
-  change: Change,
-  prefix: string,
-  question: (exchange: AuthRequest) => Said | Promise<Said>,
-): Promise<{ readonly said: Said; readonly origin: string; readonly headers: Headers }> {
-  const definition = createDefinition(change);
-  const answer = Promise.withResolvers<Said>();
-  const server = await serve((req, res) => {
-    const exchange = passAdapter(definition, req, res, prefix);
-    void Promise.resolve(question(exchange))
-      .then(answer.resolve, answer.reject)
-      .finally(() => res.end());
-  });
-  const { headers } = await fetch(`${server.origin}/somewhere?a=1`);
-  const said = await answer.promise;
-  await server.close();
-  return { said, origin: server.origin, headers };
+/** The code of the `AuthError` that a call throws. */
+function problemOf(call: () => unknown): string | undefined {
+  try {
+    call();
+    return undefined;
+  } catch (error) {
+    return error instanceof AuthError ? error.code : String(error);
+  }
 }
 
 it('tells a client that wants JSON where to go', async () => {
@@ -139,125 +67,59 @@ describe('the URL of sign-in', () => {
   });
 });
 
-describe('the session of a request', () => {
-  const cookie: CookieWrite = { name: 'b2b-session', value: 'new' };
+it.each(['//evil.example', '/\\evil.example'])(
+  'leaves a mount path out of its URLs that would lead to another site, and refuses it: %s',
+  async (prefix) => {
+    const { said } = await ask({}, prefix, (request) => ({
+      path: request.localPath('/callback'),
+      refusal: problemOf(() => request.refuseUnsafeMountPath()),
+    }));
+    expect(said).toEqual({ path: '/callback', refusal: 'invalid_request' });
+  },
+);
 
-  it('is resolved once, and its cookies are sent with the response', async () => {
-    let resolutions = 0;
-    const resolve = () => {
-      resolutions += 1;
-      return Promise.resolve({ session, cookies: [cookie] });
+it.each(['', '/app', '/app/v1.0'])('does not refuse the mount path "%s"', async (prefix) => {
+  const { said } = await ask({}, prefix, (request) => problemOf(() => request.refuseUnsafeMountPath()));
+  expect(said).toBeUndefined();
+});
+
+describe('the client’s address', () => {
+  it('is what the application’s own function says, else the socket’s peer', async () => {
+    const peerBy = async (clientAddress?: () => string | undefined) =>
+      (await ask({ clientAddress }, '', (request) => request.peer)).said;
+    expect(await peerBy(() => '203.0.113.7')).toBe('203.0.113.7');
+    expect(await peerBy(() => undefined)).toBe('127.0.0.1');
+    expect(await peerBy()).toBe('127.0.0.1');
+  });
+});
+
+describe('a cookie of a pending sign-in', () => {
+  /** Whether the request counts as one over https: only then the cookie's name has the prefix. */
+  const isPrefixed = async (secure: boolean | undefined, appBaseUrl: string | undefined, isEncrypted: boolean) => {
+    const cookieOptions = { ...createDefinition().cookieOptions, ...(secure === undefined ? {} : { secure }) };
+    const question = (request: AuthRequest): unknown => {
+      if (isEncrypted) Object.assign(request.req.socket, { encrypted: true });
+      request.writeCookies([{ name: 'session-flow', value: 'new' }]);
+      return request.cookies.get('session-flow');
     };
-    const { said, headers } = await ask(
-      { resolver: { cachedSession: () => undefined, resolve } },
-      '',
-      async (exchange) => [await exchange.resolveSession(), await exchange.resolveSession()],
-    );
-    expect(said).toEqual([session, session]);
-    expect(resolutions).toBe(1);
-    expect(headers.getSetCookie()).toEqual(['b2b-session=new; Path=/; HttpOnly; SameSite=Lax']);
-  });
-
-  it('that is cached is not resolved', async () => {
-    const resolver = {
-      cachedSession: () => session,
-      resolve: () => Promise.reject(new Error('must not be asked')),
-    };
-    const { said, headers } = await ask({ resolver }, '', (exchange) => exchange.resolveSession());
-    expect(said).toEqual(session);
-    expect(headers.has('cache-control')).toBe(false);
-  });
-
-  it('has Secure cookies if appBaseUrl is https, whatever the protocol of the request', async () => {
-    const resolver = {
-      cachedSession: () => undefined,
-      resolve: () => Promise.resolve({ session, cookies: [cookie] }),
-    };
-    const linesWith = async (appBaseUrl: string) =>
-      (await ask({ resolver, appBaseUrl }, '', (exchange) => exchange.resolveSession())).headers.getSetCookie();
-    expect(await linesWith('https://app.example')).toEqual([expect.stringContaining('; Secure')]);
-    expect(await linesWith('http://app.example')).toEqual([expect.not.stringContaining('Secure')]);
-  });
-
-  it('renewed ahead of time leaves the cookie of a sign-in that has replaced it in this request', async () => {
-    const later = Promise.withResolvers<Resolution | undefined>();
-    const resolver = {
-      resolve: () => Promise.resolve({ session, cookies: [], later: later.promise }),
-    };
-    const { headers } = await ask({ resolver }, '', async (request) => {
-      await request.resolveSession();
-      request.writeCookies([{ name: 'session', value: 'new' }]);
-      later.resolve({ session, cookies: [{ name: 'session', value: 'renewed' }], isCurrent: () => false });
-      await later.promise;
-    });
-    expect(headers.getSetCookie()).toEqual([expect.stringMatching(/^session=new;/)]);
-  });
-
-  it('renewed ahead of time is sent with the response if it is ready before the head', async () => {
-    const later = Promise.resolve({ session, cookies: [cookie] });
-    const resolver = {
-      cachedSession: () => undefined,
-      resolve: () => Promise.resolve({ session, cookies: [], later }),
-    };
-    const { headers } = await ask({ resolver }, '', async (exchange) => {
-      await exchange.resolveSession();
-      await later;
-      await new Promise((resolve) => setImmediate(resolve));
-    });
-    expect(headers.getSetCookie()).toHaveLength(1);
-  });
-
-  it('renewed ahead of time is no lost cookie if the head was sent first, or if it failed', async () => {
-    const events: unknown[] = [];
-    for (const outcome of [{ session, cookies: [cookie] }, undefined]) {
-      const later = Promise.withResolvers<Resolution | undefined>();
-      const resolver = {
-        cachedSession: () => undefined,
-        resolve: () => Promise.resolve({ session, cookies: [], later: later.promise }),
-      };
-      const { headers } = await ask({ resolver, emit: (event) => events.push(event) }, '', async (exchange) => {
-        await exchange.resolveSession();
-        exchange.res.flushHeaders();
-        later.resolve(outcome);
-        await new Promise((resolve) => setImmediate(resolve));
-      });
-      expect(headers.has('set-cookie')).toBe(false);
-    }
-    expect(events).toEqual([]);
-  });
-
-  it('whose cookies were lost is reported', async () => {
-    const events: unknown[] = [];
-    const resolver = {
-      cachedSession: () => undefined,
-      resolve: () => Promise.resolve({ session, cookies: [cookie] }),
-    };
-    await ask({ resolver, emit: (event) => events.push(event) }, '', (exchange) => {
-      exchange.res.flushHeaders();
-      return exchange.resolveSession();
-    });
-    expect(events).toEqual([{ type: 'cookie_lost', names: ['b2b-session'] }]);
-  });
+    const cookie = 'session-flow=bare; __Host-session-flow=prefixed';
+    const { said, headers } = await ask({ cookieOptions, appBaseUrl }, '', question, { cookie });
+    const [line = ''] = headers.getSetCookie();
+    return [said, line.split('=', 1)[0], line.includes('; Secure')];
+  };
+  const prefixed = [['prefixed'], '__Host-session-flow', true];
+  const bare = [['bare'], 'session-flow', false];
 
   it.each([
-    [true, 1],
-    [false, 0],
-  ])(
-    'learns that its cookies were delivered if they were sent, and does not send outdated ones: %p',
-    async (isCurrent, times) => {
-      let delivered = 0;
-      const outcome = { session, cookies: [cookie], onDelivered: () => (delivered += 1), isCurrent: () => isCurrent };
-      const resolver = { cachedSession: () => undefined, resolve: () => Promise.resolve(outcome) };
-      let isFinished = false;
-      const { headers } = await ask({ resolver }, '', (exchange) => {
-        exchange.res.once('finish', () => void setImmediate(() => (isFinished = true)));
-        return exchange.resolveSession();
-      });
-      expect(headers.has('set-cookie')).toBe(isCurrent);
-      await until(() => isFinished);
-      expect(delivered).toBe(times);
-    },
-  );
+    ['the request came over https', undefined, undefined, true, prefixed],
+    ['the request came over http', undefined, undefined, false, bare],
+    ['appBaseUrl is https', undefined, 'https://app.example', false, prefixed],
+    ['appBaseUrl is http', undefined, 'http://app.example', true, bare],
+    ['cookieOptions.secure is true', true, 'http://app.example', false, prefixed],
+    ['cookieOptions.secure is false', false, 'https://app.example', true, bare],
+  ])('has the prefix __Host- or not, if %s', async (_what, secure, appBaseUrl, isEncrypted, expected) => {
+    expect(await isPrefixed(secure, appBaseUrl, isEncrypted)).toEqual(expected);
+  });
 });
 
 describe('the state of a request', () => {
@@ -282,17 +144,4 @@ describe('the state of a request', () => {
     });
     expect(said).toBe(0);
   });
-});
-
-it('keeps the session of a bearer token that a guard accepted while the cookie’s was being resolved', async () => {
-  const cookies = Promise.withResolvers<Resolution>();
-  const resolver = { ...unused, cachedSession: () => undefined, resolve: () => cookies.promise };
-  const { said } = await ask({ resolver }, '', async (request) => {
-    const early = request.resolveSession();
-    request.admit({ ...session, credential: 'bearer' });
-    cookies.resolve({ session, cookies: [] });
-    await early;
-    return [request.cachedSession()?.credential, (await request.resolveSession())?.credential];
-  });
-  expect(said).toEqual(['bearer', 'bearer']);
 });
