@@ -1,8 +1,9 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import * as v from 'valibot';
-import { readOptions } from '../../lib/http/read-options.ts';
+import { missingPackages, readOptions } from '../../lib/http/read-options.ts';
 import type { OptionRules } from '../../lib/http/read-options.ts';
+import { problemsBy } from '../support/problems.ts';
 
 const schema = v.strictObject({
   apiKey: v.pipe(v.string('must be a string'), v.nonEmpty('is empty'), v.description('the key of the provider')),
@@ -24,14 +25,8 @@ const rules: OptionRules<typeof schema> = {
 const read = (input: unknown, environment: Record<string, string | undefined> = {}) =>
   readOptions(input, rules, environment);
 
-function problemsOf(input: unknown, environment: Record<string, string | undefined> = {}, check?: () => string[]) {
-  try {
-    readOptions(input, { ...rules, ...(check && { check }) }, environment);
-    return [];
-  } catch (error) {
-    return (error as { problems: readonly string[] }).problems;
-  }
-}
+const problemsOf = (input: unknown, environment: Record<string, string | undefined> = {}, check?: () => string[]) =>
+  problemsBy(() => readOptions(input, { ...rules, ...(check && { check }) }, environment));
 
 describe('options', () => {
   it('are the given ones, completed by their defaults', () => {
@@ -53,6 +48,10 @@ describe('options', () => {
     expect(read({ apiKey: 'given' }, { SOME_KEY: 'new' }).apiKey).toBe('given');
   });
 
+  it('that are undefined count as not given, whatever their names', () => {
+    expect(read({ apiKey: 'k', secret: undefined, color: undefined })).toStrictEqual(read({ apiKey: 'k' }));
+  });
+
   it.each([[null], ['k'], [7], [[]], [() => undefined]])('cannot be %p', (input) => {
     expect(problemsOf(input, { SOME_KEY: 'k' })).toEqual(['options must be an object']);
   });
@@ -61,6 +60,26 @@ describe('options', () => {
 describe('a problem', () => {
   it('with a missing option names its variables, and describes the option', () => {
     expect(problemsOf({})).toEqual(['apiKey (env SOME_KEY or OLD_KEY) is missing: the key of the provider']);
+  });
+
+  it('with a missing option of a group names both', () => {
+    expect(problemsOf({ apiKey: 'k', plain: {} })).toEqual(['plain.size is missing']);
+  });
+
+  it('with a value of the environment names the variable that has it, and no other', () => {
+    const schema = v.strictObject({ mode: v.picklist(['fast', 'safe'], 'must be fast or safe') });
+    const own = { name: 'someAuth', schema, env: { mode: ['SOME_MODE', 'OLD_MODE'] }, paths: {} };
+    const told: unknown[] = [];
+    const check = (...given: unknown[]) => (told.push(given), []);
+    const start = () => readOptions({}, { ...own, check }, { SOME_MODE: '', OLD_MODE: 'slow' });
+    expect(problemsBy(start)).toEqual(['mode (env OLD_MODE) must be fast or safe']);
+    expect(told).toEqual([[{ mode: 'slow' }, { SOME_MODE: '', OLD_MODE: 'slow' }, { mode: ['OLD_MODE'] }]]);
+  });
+
+  it('with a start without variables and without a file of them has no hint', () => {
+    expect(problemsBy(() => readOptions({}, rules))).toEqual([
+      'apiKey (env SOME_KEY or OLD_KEY) is missing: the key of the provider',
+    ]);
   });
 
   it('with a missing option without a description reports that it is missing', () => {
@@ -86,19 +105,23 @@ describe('a problem', () => {
     ]);
   });
 
+  it.each([
+    [8, 'there are a, b, c, d, e, f, g, h'],
+    [9, 'check its spelling'],
+  ])('with an unknown option beside %i others lists them only where they are few', (count, advice) => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].slice(0, count);
+    const schema = v.strictObject(Object.fromEntries(names.map((name) => [name, v.optional(v.string())])));
+    const start = () => readOptions({ color: 'red' }, { name: 'someAuth', schema, env: {}, paths: {} }, {});
+    expect(problemsBy(start)).toEqual([`color is not an option; ${advice}`]);
+  });
+
   it('with an unknown option in a list suggests the spelling as well', () => {
     const entry = v.strictObject({ label: v.optional(v.string()) });
     const schema = v.strictObject({
       list: v.optional(v.array(entry)),
     });
-    const problems = (input: object): unknown => {
-      try {
-        return readOptions(input, { name: 'someAuth', schema, env: {}, paths: {} }, {});
-      } catch (error) {
-        return (error as { problems: unknown }).problems;
-      }
-    };
-    expect(problems({ list: [{ lable: 'x' }] })).toEqual(['list.0.lable is not an option; did you mean label?']);
+    const start = () => readOptions({ list: [{ lable: 'x' }] }, { name: 'someAuth', schema, env: {}, paths: {} }, {});
+    expect(problemsBy(start)).toEqual(['list.0.lable is not an option; did you mean label?']);
   });
 
   it('with a factory that was mounted and not called reports it', () => {
@@ -132,5 +155,26 @@ describe('a problem', () => {
 
   it('starts with the name of the factory', () => {
     expect(() => read({})).toThrow(/^someAuth/);
+  });
+});
+
+describe('the SDKs that an adapter needs', () => {
+  // Two that are installed with this package, and two that do not exist.
+  const sdks = ['jose', '@no-such-scope/sdk', 'valibot', 'no-such-sdk'];
+
+  it('are named with the command that installs them, where they are missing', () => {
+    const problems = (names: readonly string[]) =>
+      problemsBy(() => readOptions({ apiKey: 'k' }, { ...rules, sdks: names }, {}));
+    expect(problems(sdks)).toEqual([
+      '@no-such-scope/sdk and no-such-sdk must be installed beside this package: npm install @no-such-scope/sdk no-such-sdk',
+    ]);
+    expect(problems(['no-such-sdk'])).toEqual([
+      'no-such-sdk must be installed beside this package: npm install no-such-sdk',
+    ]);
+    expect(problems(['jose', 'valibot'])).toEqual([]);
+  });
+
+  it('are found by the names alone, as the doctor asks', () => {
+    expect(missingPackages(sdks)).toEqual(['@no-such-scope/sdk', 'no-such-sdk']);
   });
 });
