@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import express from 'express';
 import { AuthError } from '../../lib/errors.ts';
 import { readFields } from '../../lib/http/body.ts';
@@ -56,6 +57,29 @@ it.each([
 it('skips everything that is not a string, and everything inherited', async () => {
   const body = '{"a":"1","b":2,"c":null,"d":["x"],"e":{"f":"x"},"__proto__":{"g":"x"},"h":true}';
   expect(await fieldsOf(body, { 'content-type': json })).toEqual([['a', '1']]);
+});
+
+describe('the field `credential`, a passkey’s answer', () => {
+  it.each([
+    ['an object', { credential: { id: 'x', response: { a: [1, null] } } }, '{"id":"x","response":{"a":[1,null]}}'],
+    ['text', { credential: '{"id":"x"}' }, '{"id":"x"}'],
+    ['a list', { credential: ['x'] }, '["x"]'],
+    ['null', { credential: null }, 'null'],
+    ['a number', { credential: 7 }, '7'],
+  ])('is JSON text where a script sent %s', async (_what, body, text) => {
+    expect(await fieldsOf(JSON.stringify(body), { 'content-type': json })).toEqual([['credential', text]]);
+  });
+
+  it('is the text of a form’s hidden field', async () => {
+    expect(await fieldsOf('credential={"id":"x"}', { 'content-type': form })).toEqual([['credential', '{"id":"x"}']]);
+  });
+
+  it('is refused with more levels than any passkey’s answer has', async () => {
+    const nested = (levels: number) => `{"credential":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+    expect(await fieldsOf(nested(32), { 'content-type': json })).toEqual([['credential', nested(32).slice(14, -1)]]);
+    const answer = await read(nested(33), { 'content-type': json });
+    expect([answer.status, answer.json]).toEqual([400, 'invalid_request']);
+  });
 });
 
 it('treats an empty body as no fields, whatever its type', async () => {
@@ -143,6 +167,26 @@ it('refuses a body that never ends as soon as it is too large', async () => {
   const { status, body } = await sendEndless(server.port, head, `1000\r\n${' '.repeat(4096)}\r\n`);
   await server.close();
   expect([status, body]).toEqual([413, 'payload_too_large']);
+});
+
+it('refuses a body that has not arrived after ten seconds', async () => {
+  const timeout = jest.spyOn(AbortSignal, 'timeout').mockImplementation(() => {
+    const controller = new AbortController();
+    setImmediate(() => controller.abort());
+    return controller.signal;
+  });
+  const server = await serve((req, res) => {
+    readFields(req, res).catch((error: unknown) => {
+      const { status, code } = error as AuthError;
+      res.writeHead(status, { 'content-length': code.length, connection: 'close' }).end(code);
+    });
+  });
+  const half = rawRequest('POST', '/', [`Content-Type: ${json}`, 'Content-Length: 9'], '{"a":');
+  const { status, body } = await sendRaw(server.port, half);
+  await server.close();
+  const limits = timeout.mock.calls;
+  timeout.mockRestore();
+  expect([status, body, limits]).toEqual([400, 'invalid_request', [[10_000]]]);
 });
 
 it.each<[string, string, Record<string, string>, express.Handler[]]>([

@@ -77,7 +77,7 @@ describe('a problem', () => {
   });
 
   it('with a start without variables and without a file of them has no hint', () => {
-    expect(problemsBy(() => readOptions({}, rules))).toEqual([
+    expect(problemsBy(() => readOptions({}, rules))).toStrictEqual([
       'apiKey (env SOME_KEY or OLD_KEY) is missing: the key of the provider',
     ]);
   });
