@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import * as v from 'valibot';
 import { serializeCookie } from '../../lib/core/cookies.ts';
-import { cookieAttributes, cookieEntries, pageUrl, sharedEntries } from '../../lib/http/options.ts';
+import {
+  cookieAttributes,
+  cookieEntries,
+  issuers,
+  pageUrl,
+  queryParameters,
+  sharedEntries,
+} from '../../lib/http/options.ts';
 
 const schema = v.strictObject(sharedEntries);
 
@@ -98,6 +105,52 @@ describe('protectedRoutes', () => {
   });
 });
 
+describe('parameters of a provider’s URL', () => {
+  const parameters = queryParameters(v.string('must hold strings'), {
+    form: /^[a-z_]+$/,
+    example: 'connection_id',
+    isOwn: (name) => ['state', 'nonce'].includes(name),
+  });
+  const problemsOf = (value: unknown): string[] =>
+    (v.safeParse(parameters, value).issues ?? []).map(({ message }) => message);
+
+  it('may have any name that the sign-in does not set', () => {
+    expect(v.parse(parameters, { connection_id: 'conn_1', my_state: 'x' })).toEqual({
+      connection_id: 'conn_1',
+      my_state: 'x',
+    });
+    expect(v.parse(parameters, {})).toEqual({});
+  });
+
+  it('cannot replace those of the sign-in, and all of these are named', () => {
+    expect(problemsOf({ state: 'x', hint: 'x' })).toEqual(['must not set state: the sign-in sets this itself']);
+    expect(problemsOf({ state: 'x', hint: 'x', nonce: 'y' })).toEqual([
+      'must not set state, nonce: the sign-in sets this itself',
+    ]);
+  });
+
+  it.each([null, undefined, 7, 'state=x'])('cannot be %p', (value) => {
+    expect(problemsOf(value)).toEqual(['must be an object, such as { connection_id: "…" }']);
+  });
+
+  it('with a wrong value or name are explained by that alone', () => {
+    expect(problemsOf({ state: 7 })).toEqual(['must hold strings']);
+    expect(problemsOf({ 'a b': 'x' })).toEqual([
+      'must name parameters as in the provider’s URL, such as connection_id',
+    ]);
+  });
+});
+
+describe('issuers', () => {
+  it('can be one or several', () => {
+    expect(v.parse(issuers, 'https://auth.example')).toEqual(['https://auth.example']);
+    expect(v.parse(issuers, ['https://a.example', 'https://b.example'])).toEqual([
+      'https://a.example',
+      'https://b.example',
+    ]);
+  });
+});
+
 describe('a callback', () => {
   it.each(['fetch', 'onError', 'onEvent', 'now'])('%s must be a function', (name) => {
     expect(isGood({ [name]: () => undefined })).toBe(true);
@@ -156,6 +209,15 @@ describe('the cookie', () => {
     expect(cookieAttributes({ sameSite: 'none', secure: false }).secure).toBe(true);
     expect(cookieAttributes({ secure: true }).secure).toBe(true);
     expect('secure' in cookieAttributes({ sameSite: 'lax' })).toBe(false);
+  });
+
+  it.each([
+    ['__Host-session', true],
+    ['__secure-session', true],
+    ['session__Host-', false],
+    ['__Hostsession', false],
+  ])('is Secure if browsers ask for it by the start of its name: %s', (name, secure) => {
+    expect(cookieAttributes({ secure: false }, name).secure).toBe(secure);
   });
 
   const attributes = v.strictObject(cookieEntries);

@@ -27,6 +27,7 @@ describe('protectResource', () => {
     for (const options of [undefined, null, '/mcp', ['/mcp']]) {
       expect(ofB2b(options as never)).toEqual(["options must be an object, such as { path: '/mcp' }"]);
     }
+    expect(() => protectResource(b2b(), {} as ProtectResourceOptions)).toThrow(/^protectResource: path is missing/);
     expect(ofB2b({})).toEqual(['path is missing: the path of the resource, such as /mcp']);
     expect(ofB2b({ path: undefined })).toEqual(['path is undefined; give it a value or leave it out']);
   });
@@ -151,7 +152,8 @@ describe('protectResource', () => {
       expect(at({})).toEqual([expect.stringMatching(/in production the audience must not follow the Host header/)]);
       expect(at({ appBaseUrl: 'https://app.example.com' })).toEqual([]);
       expect(at({}, { audience: 'https://app.example.com/mcp' })).toEqual([]);
-      expect(ofBackend({ path: '/mcp', clients: 'any' })).toEqual([]);
+      // Supabase's tokens name no resource, so that no header decides about theirs.
+      expect(problemsBy(() => protectResource(backend(), { path: '/mcp', clients: 'any' }))).toEqual([]);
       expect(
         problemsBy(() =>
           createTokenVerifier(b2bAuth(options), { InvalidTokenError: Error, resource: 'https://x.test/mcp' }),
