@@ -162,7 +162,6 @@ export class AuthRequest {
 
   /** `cookies` and the names of those that the response carries by now: what a new session has to replace in the browser. */
   get heldCookies(): RequestCookies {
-    if (this.#writtenNames.length === 0) return this.cookies;
     return new Map([...this.#writtenNames.map((name) => [name, []] as const), ...this.cookies]);
   }
 
