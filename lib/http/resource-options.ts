@@ -152,7 +152,7 @@ function tokenProblems(server: AuthorizationServer | undefined, { clients, first
 function resourceProblems({ authorizationServer, appBaseUrl, ownPaths }: Adapter, given: unknown): readonly string[] {
   if (!isRecord(given)) return [];
   const { path: at, audience } = given;
-  const covered = typeof at === 'string' && at !== '/' && v.is(path, at) ? [coveredBy(at)] : [];
+  const covered = at !== '/' && v.is(path, at) ? [coveredBy(at)] : [];
   const isCovered = createPathMatcher(covered);
   const own = [...ownPaths.values()].filter((route) => isCovered(route.path));
   const isFixed = appBaseUrl !== undefined || audience !== undefined || authorizationServer?.bindsResource !== true;
