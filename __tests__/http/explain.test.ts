@@ -2,7 +2,7 @@ import { format } from 'node:util';
 import createDebug from 'debug';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthRequest } from '../../lib/http/auth-request.ts';
-import { explainDecision, refusalReason } from '../../lib/http/error-reply.ts';
+import { refusalReason } from '../../lib/http/error-reply.ts';
 import { startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
 
@@ -82,12 +82,4 @@ describe('the reason for a refusal', () => {
       );
     },
   );
-});
-
-it('nothing is formatted if nothing is printed', () => {
-  const explain = Object.assign(() => undefined, { enabled: false });
-  const never = (): string => {
-    throw new Error('called');
-  };
-  explainDecision({ req: {}, definition: { explain } } as unknown as AuthRequest, never);
 });
