@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { ConfigurationError } from '../../lib/errors.ts';
+import type { AuthRequest } from '../../lib/http/auth-request.ts';
+import { createNonce, takeNonce } from '../../lib/http/nonce.ts';
 import { startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
 import { startB2bApp } from '../support/b2b-app.ts';
 import type { B2bApp } from '../support/b2b-app.ts';
+import { bareRequest } from '../support/bare-request.ts';
 import { ownRoutes } from '../support/own-sign-in.ts';
 import type { OwnSignIn } from '../support/own-sign-in.ts';
 import { until } from '../support/until.ts';
@@ -114,5 +120,65 @@ describe.each([
     expect(answer.json.nonce).toBeNull();
     const twice = { headers: { cookie: `${name}=${value}; ${name}=${value}` } };
     expect((await app.visitor().post('/own/take', twice)).json.nonce).toBe(value.split('.')[1]);
+  });
+});
+
+describe('the nonce of one request', () => {
+  const now = 1_800_000_000_000;
+  const nonce = 'n'.repeat(43);
+  /** A request with a nonce that is as many milliseconds old, if any. */
+  const requestWith = (ageMs?: number): AuthRequest => {
+    const cookie = ageMs === undefined ? '' : `session-nonce=${(now - ageMs).toString(36)}.${nonce}`;
+    return bareRequest({ now: () => now }, { headers: { cookie } });
+  };
+  const take = ({ req, res }: AuthRequest): string | null => takeNonce(req, res);
+  const create = ({ req, res }: AuthRequest): string => createNonce(req, res).nonce;
+  const setCookieOf = ({ res }: AuthRequest): unknown => res.writeHead(200).getHeader('set-cookie');
+
+  it.each([
+    [599_999, true],
+    [600_000, false],
+    [-59_999, true],
+    [-60_000, false],
+  ])('at an age of %i ms can be taken: %p; clocks differ by less than a minute', (ageMs, isTaken) => {
+    expect(take(requestWith(ageMs))).toBe(isTaken ? nonce : null);
+  });
+
+  it.each([
+    [299_999, true],
+    [300_000, false],
+  ])('at an age of %i ms is shared: %p', (ageMs, isShared) => {
+    expect(create(requestWith(ageMs)) === nonce).toBe(isShared);
+  });
+
+  it('is deleted when it is taken; where there is none, no cookie is sent', () => {
+    const [taken, none] = [requestWith(0), requestWith()];
+    expect([take(taken), setCookieOf(taken)]).toEqual([
+      nonce,
+      [expect.stringMatching(/^session-nonce=; Max-Age=0;.*HttpOnly/)],
+    ]);
+    expect([take(none), setCookieOf(none)]).toEqual([null, undefined]);
+  });
+
+  it('can be taken in the response that makes it, once, also after other cookies', () => {
+    const request = requestWith();
+    const made = create(request);
+    request.writeCookies([{ name: 'session', value: 'new' }]);
+    expect([take(request), take(request), take(request)]).toEqual([made, null, null]);
+    // Nothing is left to delete after the first time.
+    expect(request.written.map(({ name, value }) => [name, value?.split('.')[1]])).toEqual([
+      ['session-nonce', made],
+      ['session', undefined],
+      ['session-nonce', undefined],
+    ]);
+  });
+
+  it('needs an adapter that has seen the request', () => {
+    const req = new IncomingMessage(new Socket());
+    const res = new ServerResponse(req);
+    for (const call of [createNonce, takeNonce]) {
+      expect(() => call(req, res)).toThrow(ConfigurationError);
+      expect(() => call(req, res)).toThrow(/no adapter has seen this request/);
+    }
   });
 });
