@@ -57,10 +57,33 @@ it('keeps the color itself on a light card, and if it stands out from it, on a d
   expect(schemesOf(rulesFor('#0b1f4d')).dark['accent']).not.toBe('#0b1f4d');
 });
 
-it.each(['red', '#12', '#12345', '#1234567', '#ggg', 'rgb(1,2,3)', '#123;}', ''])('treats %p as no color', (value) => {
-  expect(parseColor(value)).toBeUndefined();
-  expect(accentRules(value)).toBeUndefined();
+it('lightens an accent until it stands out from a dark card without an edge of another color', () => {
+  for (const value of colors) {
+    const { accent, 'accent-edge': edge } = schemesOf(rulesFor(value)).dark;
+    const isVisible = contrast(color(accent), color(cardColors.dark)) >= 3;
+    expect({ value, isVisible, edge }).toEqual({ value, isVisible: true, edge: 'transparent' });
+  }
 });
+
+it('gives each scheme its own rules', () => {
+  expect(rulesFor('#5e6ad2')).toBe(
+    `:root { --accent: #5e6ad2; --accent-hover: #515bb5; --accent-ink: #ffffff; --accent-edge: transparent; --ring: #5e6ad2; }
+@media (prefers-color-scheme: dark) { :root { --accent: #5e6ad2; --accent-hover: #515bb5; --accent-ink: #ffffff; --accent-edge: transparent; --ring: #5e6ad2; } }
+`,
+  );
+  // On a light card it needs an edge, on a dark one it is its own ring.
+  const { light, dark } = schemesOf(rulesFor('#ffe600'));
+  expect(light['accent-edge']).toBe('var(--edge)');
+  expect(dark).toMatchObject({ 'accent-edge': 'transparent', ring: '#ffe600' });
+});
+
+it.each(['red', '#12', '#12345', '#1234567', '#ggg', 'rgb(1,2,3)', '#123;}', 'x#123', '##123456', ''])(
+  'treats %p as no color',
+  (value) => {
+    expect(parseColor(value)).toBeUndefined();
+    expect(accentRules(value)).toBeUndefined();
+  },
+);
 
 it('has the cards and edges of the stylesheet, with the required contrast', () => {
   const schemes = schemesOf(stylesheet);
