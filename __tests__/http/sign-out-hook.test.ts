@@ -37,8 +37,9 @@ beforeEach(() => {
   warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
 });
 afterEach(() => warn.mockRestore());
-const reported = (): unknown[] =>
-  warn.mock.calls.map(([message]) => message).filter((message) => String(message).includes('onSignOut'));
+/** The warnings of a hook, each with what Node is given beside its text. */
+const warnings = (): unknown[][] => warn.mock.calls.filter(([message]) => String(message).includes('onSignOut'));
+const reported = (): unknown[] => warnings().map(([message]) => message);
 
 describe('onSignOut of the backend adapter', () => {
   const start = async (options = {}): Promise<BackendApp> => {
@@ -103,6 +104,42 @@ describe('onSignOut of the backend adapter', () => {
     expect([answer.status, answer.headers.location, visitor.cookies.size]).toEqual([303, '/bye', 0]);
     expect(events.at(-1)).toMatchObject({ type: 'hook_failed', hook: 'onSignOut', code: 'internal_error' });
     expect(reported()).toEqual([expect.stringContaining('backendAuth: onSignOut failed')]);
+  });
+
+  it.each<[string, unknown, string, object]>([
+    [
+      'an error',
+      Object.assign(new Error('no table'), { stack: 'Error: no table at hook' }),
+      'no table',
+      { detail: 'Error: no table at hook' },
+    ],
+    ['an error without a stack', Object.assign(new Error('no table'), { stack: undefined }), 'no table', {}],
+    ['what is no error', 'route', 'A value that is no Error was thrown', { detail: expect.any(String) }],
+  ])('warns once of %s that the hook throws, with a code to filter by', async (_, thrown, message, more) => {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what an application may do
+    fail = () => Promise.reject(thrown);
+    await start();
+    await (await app.signedIn()).post('/auth/logout');
+    expect(warnings()).toStrictEqual([
+      [
+        `backendAuth: onSignOut failed, and the person is signed out: ${message}`,
+        { code: 'EXPRESS_AUTH_ADAPTERS_SIGN_OUT_HOOK', ...more },
+      ],
+    ]);
+  });
+
+  it('is told of as late where it takes longer than timeoutMs', async () => {
+    fail = () => new Promise(() => undefined);
+    await start({ timeoutMs: 100 });
+    await app.visitor().post('/auth/logout');
+    expect(reported()).toEqual([expect.stringMatching(/signed out: no answer within 100 ms$/)]);
+  });
+
+  it('is missed by no sign-out of an application without one', async () => {
+    const { events } = await start({ onSignOut: undefined });
+    const visitor = await app.signedIn();
+    expect((await visitor.post('/auth/logout')).status).toBe(303);
+    expect([reported(), events.filter(({ type }) => type === 'hook_failed')]).toEqual([[], []]);
   });
 
   it('signs out during an outage', async () => {
