@@ -3,7 +3,15 @@ import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import express from 'express';
 import express4 from 'express4';
-import { header, isPrefetch, isSubresource, mountPath, prefersJson, requestTarget } from '../../lib/http/message.ts';
+import {
+  header,
+  isPrefetch,
+  isSafeMountPath,
+  isSubresource,
+  mountPath,
+  prefersJson,
+  requestTarget,
+} from '../../lib/http/message.ts';
 import { protocolOf, requestOrigin } from '../../lib/http/origin.ts';
 
 interface Parts {
@@ -56,6 +64,18 @@ describe('the mount path', () => {
   it('is the root if it is unknown', () => {
     expect(mountPath(request({ url: undefined }))).toBe('');
   });
+
+  it.each([
+    ['', true],
+    ['/app', true],
+    ['/app/tenant-1', true],
+    ['//evil.example', false],
+    ['/\\evil.example', false],
+    ['/app/..//evil.example', false],
+    ['/app?tenant=1', false],
+    ['/app#tenant', false],
+    ['https://evil.example', false],
+  ])('%j is safe in URLs: %p', (prefix, expected) => expect(isSafeMountPath(prefix)).toBe(expected));
 });
 
 describe('the protocol', () => {

@@ -1,5 +1,15 @@
 import { html, render } from '../../lib/core/html.ts';
-import { createTexts, directionOf, duration, emphasis, fillIn } from '../../lib/http/page-text.ts';
+import {
+  accountName,
+  createTexts,
+  directionOf,
+  duration,
+  emphasis,
+  fillIn,
+  isolated,
+} from '../../lib/http/page-text.ts';
+import type { BackendUser, Session } from '../../lib/types.ts';
+import { bareSession } from '../support/bare-request.ts';
 
 const english = { hello: 'Hello {name}, {name}.', bye: 'Bye.' };
 
@@ -16,6 +26,24 @@ describe('texts', () => {
     expect(render(createTexts(english, {}, lang).bye)).toBe('Bye.');
   });
 
+  it('are not marked where the page has the default language', () => {
+    expect(render(createTexts(english).bye)).toBe('Bye.');
+  });
+
+  // Mende, Slave, and English as a part of another language's tag.
+  it.each(['men', 'den', 'de-x-en'])(
+    'are marked on a page in a language whose tag only ends like English: %s',
+    (lang) => {
+      expect(render(createTexts(english, {}, lang).bye)).toBe('<span lang="en" dir="ltr">Bye.</span>');
+    },
+  );
+
+  it('have values for names in braces, and for no other words', () => {
+    const { hello } = createTexts(english, { hello: '"name" or {name}' });
+    expect(fillIn(hello, { name: 'Ada' }).plain).toBe('"name" or Ada');
+    expect(fillIn(createTexts(english, { bye: '"name"' }).bye, { name: 'Ada' }).plain).toBe('"name"');
+  });
+
   it('are escaped, as are values, and a value with another placeholder stays as it is', () => {
     const { hello } = createTexts(english, { hello: '<b>{name}</b> {constructor}' });
     const filled = fillIn(hello, { name: '{other}<i>', other: 'x' });
@@ -30,6 +58,21 @@ describe('texts', () => {
       '<span lang="en" dir="ltr">Hello <strong dir="auto">أمل</strong>, <strong dir="auto">أمل</strong>.</span>',
     );
   });
+});
+
+it('isolates the text direction of a name, and escapes it', () => {
+  expect(render(isolated('<b>'))).toBe('<bdi>&lt;b&gt;</bdi>');
+});
+
+describe('the name of an account', () => {
+  const nameOf = (user: Partial<BackendUser>): string | undefined =>
+    accountName({ ...bareSession, adapter: 'backend', user: { id: 'user_1', ...user } } as Session);
+
+  it.each<[Partial<BackendUser>, string | undefined]>([
+    [{ email: 'ada@example.com', phone: '4915112345678' }, 'ada@example.com'],
+    [{ phone: '4915112345678' }, '4915112345678'],
+    [{}, undefined],
+  ])('of %j is %j', (user, name) => expect(nameOf(user)).toBe(name));
 });
 
 it.each([
