@@ -25,7 +25,8 @@ function pageFor(
     ...parts,
   });
   if (reply.body?.kind !== 'page') throw new Error('no page');
-  return { status: reply.status, markup: render(reply.body.markup), policy: reply.body.policy };
+  const { markup, policy, view } = reply.body;
+  return { status: reply.status, markup: render(markup), policy, view };
 }
 
 it.each<[AuthErrorCode, number, string, string]>([
@@ -97,6 +98,27 @@ it('reloads the page if that may help, and links to the start page if there is o
 it('links to help if only the operators can fix it', () => {
   const { markup } = pageFor('provider_refused', { links: { help: 'https://help.example/' } });
   expect(markup).toContain('<a class="button" href="https://help.example/">Contact support</a>');
+});
+
+it.each<AuthErrorCode>(['provider_unavailable', 'sign_in_refused', 'unauthenticated'])(
+  'does not send visitors to help for %s, where they can go on by themselves',
+  (code) => {
+    const { markup } = pageFor(code, { links: { help: 'https://help.example/' } });
+    expect(markup).not.toContain('Contact support');
+    expect(markup).toContain('<a class="button" href="/login?returnTo=%2Fa">');
+  },
+);
+
+it('names as data where it leads', () => {
+  const otherUrl = '/login?returnTo=%2Fa&prompt=login';
+  const help = 'https://help.example/';
+  expect(pageFor('forbidden', { links: { help } }, { account: { name: undefined, otherUrl } }).view.links).toEqual({
+    signIn: '/login?returnTo=%2Fa',
+    otherAccount: otherUrl,
+    home: '/',
+    help,
+  });
+  expect(pageFor('unauthenticated').view.links).toEqual({ signIn: '/login?returnTo=%2Fa', home: '/' });
 });
 
 it('shows who is signed in, and offers another account', () => {
