@@ -147,7 +147,7 @@ function mark({ title, logo, logoDark }: Brand): HtmlValue {
 
 /** The application's name below a heading that lacks it: who comes from an email sees whose page it is. */
 function nameLine({ heading, isStep = false, brand: { title, text } }: PageParts): HtmlValue {
-  if (title === undefined || title === '' || heading.plain.includes(title)) return undefined;
+  if (title === undefined || heading.plain.includes(title)) return undefined;
   return html`<p class="app">${isStep ? fillIn(text.continueTo, { title }, emphasis) : emphasis(title)}</p>`;
 }
 
@@ -156,7 +156,7 @@ export const sentMark: Html = html`<input type="checkbox" class="sent" hidden>\n
 
 /** The first letter of a name, or of its first and its last word: "Organization 1" to "Organization 9" differ at the end. */
 export function initials(name: string, count: 1 | 2): string {
-  const words = name.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
+  const words = name.split(/[^\p{L}\p{N}]/u).filter((word) => word !== '');
   const last = count === 2 && words.length > 1 ? words.slice(-1) : [];
   return [...words.slice(0, 1), ...last]
     .map((word) => String.fromCodePoint(word.codePointAt(0) ?? 0).toUpperCase())
