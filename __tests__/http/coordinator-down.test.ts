@@ -213,8 +213,9 @@ describe.each(adapters)("whenCoordinatorDown: 'refuse' with $name and no coordin
   it('is a ConfigurationError on the request, where another process could never be heard of', async () => {
     const errors: unknown[] = [];
     const app = await start({
-      after(host) {
+      after(host, auth) {
         host.use('/strict', guard(refuse));
+        host.use('/forward', forwardAuth(auth, refuse) as Handler);
         host.use('/serving', guard({ whenCoordinatorDown: 'serve' }), (_req, res) => sendJson(res, {}));
         host.onError((error, _req, res) => {
           errors.push(error);
@@ -223,9 +224,12 @@ describe.each(adapters)("whenCoordinatorDown: 'refuse' with $name and no coordin
       },
     });
     const visitor = await app.signedIn();
-    expect((await visitor.getJson('/strict')).status).toBe(500);
-    expect(errors).toEqual([expect.any(ConfigurationError)]);
-    expect(String(errors[0])).toContain('needs the option coordinator');
+    for (const path of ['/strict', '/forward']) expect((await visitor.getJson(path)).status).toBe(500);
+    expect(errors).toEqual([expect.any(ConfigurationError), expect.any(ConfigurationError)]);
+    expect(errors.map(String)).toEqual([
+      expect.stringMatching(/^ConfigurationError: requireSession: .* needs the option coordinator/),
+      expect.stringMatching(/^ConfigurationError: forwardAuth: .* needs the option coordinator/),
+    ]);
     expect((await visitor.getJson('/serving')).status).toBe(200);
     expect((await createVisitor(app.origin).getJson('/strict')).status).toBe(401);
     await app.close();

@@ -1,10 +1,13 @@
 import { format } from 'node:util';
 import createDebug from 'debug';
 import { AuthError } from '../../lib/errors.ts';
+import { forwardAuth } from '../../lib/http/index.ts';
 import type { AuthRequest } from '../../lib/http/auth-request.ts';
 import { refusalReason } from '../../lib/http/error-reply.ts';
 import { startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
+import type { Handler } from '../support/handler-list.ts';
+import { variant } from '../support/variant.ts';
 
 let provider: SharedProvider;
 let app: B2bApp;
@@ -13,7 +16,10 @@ const { log } = createDebug;
 
 beforeAll(async () => {
   provider = await startProvider();
-  app = await startB2bApp({ provider });
+  app = await startB2bApp({
+    provider,
+    after: (host, auth) => host.use('/forward', forwardAuth(auth) as Handler),
+  });
   // Not before: an adapter that is made with it on also explains sessions from the cache, in all of the process, to its end.
   createDebug.log = (...given: unknown[]) => void lines.push(format(...given));
   createDebug.enable('express-auth-adapters:*');
@@ -46,6 +52,17 @@ it('a guard that redirects to sign-in explains why, and where', async () => {
   visitor.cookies.set('b2b-session', 'not-ours');
   await visitor.get('/dashboard');
   expect(explained()).toMatch(/signed out, as the cookie b2b-session holds no live session: 307 to/);
+});
+
+it('a gateway’s request is explained, whatever the answer is', async () => {
+  await app.visitor().get('/forward', { headers: { 'x-original-uri': '/wiki?secret=1' } });
+  expect(explained()).toMatch(/GET \S*\/forward: signed out, as the browser sent no cookie b2b-session: 401$/m);
+  const visitor = await app.signedIn();
+  await visitor.get('/forward');
+  expect(explained()).toMatch(/GET \S*\/forward: let in$/m);
+  await visitor.post('/forward', { headers: { 'sec-fetch-site': 'cross-site' } });
+  expect(explained()).toMatch(/POST \S*\/forward: refused with 403 cross_site_request \(it came from another site/);
+  expect(explained()).not.toContain('secret');
 });
 
 it('a sign-in names the redirect URI that it sends', async () => {
