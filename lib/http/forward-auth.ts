@@ -4,7 +4,7 @@ import * as v from 'valibot';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { NotAccepted } from './acceptance.ts';
-import { adapterOf } from './adapter.ts';
+import { definitionOf } from './adapter.ts';
 import type { Adapter } from './adapter.ts';
 import { passedAs } from './passed-adapters.ts';
 import type { AuthRequest } from './auth-request.ts';
@@ -64,12 +64,7 @@ const retryAfter = 5;
  * @see https://nginx.org/en/docs/http/ngx_http_auth_request_module.html
  */
 export function forwardAuth(auth: Router, options?: ForwardAuthOptions): RequestHandler {
-  const definition = typeof auth === 'function' ? adapterOf(auth) : undefined;
-  if (definition === undefined) {
-    throw new ConfigurationError('forwardAuth', [
-      'the first argument must be what b2bAuth() or backendAuth() returned',
-    ]);
-  }
+  const definition = definitionOf('forwardAuth', auth);
   const rules = readRequirements('forwardAuth', schema, options) as ForwardAuthOptions;
   return (req: IncomingMessage, _res: ServerResponse, next: Next): void => {
     let request: AuthRequest;
@@ -149,8 +144,8 @@ function changesSomething(req: IncomingMessage): boolean {
 function toGatewayError(error: AuthError): AuthError {
   const { status, retryAfter: given } = error;
   if (status === 401 || status === 403) return error;
-  if (status < 500) return new AuthError('forbidden', { cause: error });
-  return new AuthError('provider_unavailable', { cause: error, retryAfter: given ?? retryAfter });
+  if (status < 500) return new AuthError('forbidden');
+  return new AuthError('provider_unavailable', { retryAfter: given ?? retryAfter });
 }
 
 /**
