@@ -140,10 +140,10 @@ export function requireSession(): RequestHandler;
 export function requireSession(req: IncomingMessage, res: ServerResponse, next: Next): void;
 export function requireSession(
   first?: RequireSessionOptions | IncomingMessage,
-  res?: ServerResponse,
+  _res?: ServerResponse,
   next?: Next,
 ): RequestHandler | undefined {
-  if (res !== undefined && next !== undefined) {
+  if (next !== undefined) {
     guardBy({}, { challenge }, first as IncomingMessage, next);
     return undefined;
   }
@@ -203,7 +203,7 @@ function guardBy(
 function pick(req: IncomingMessage, adapter: AdapterName | undefined): AuthRequest {
   const [only, ...others] = passedAs(req, adapter, 'requireSession');
   if (only === undefined) throw notMounted('requireSession', adapter, req);
-  if (others.length === 0 || adapter !== undefined) return only;
+  if (others.length === 0) return only;
   throw new ConfigurationError('requireSession', [
     "both adapters are mounted, so say which one guards: requireSession({ adapter: 'b2b' }) or requireSession({ adapter: 'backend' })",
   ]);

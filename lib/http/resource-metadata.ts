@@ -33,7 +33,7 @@ export interface ResourcePaths {
  */
 export function pathsOf({ appBaseUrl = 'http://localhost' }: Adapter, own: string): ResourcePaths {
   const basePath = new URL(appBaseUrl).pathname.replace(/\/+$/, '');
-  const base = covers(basePath === '' ? '/' : basePath, own) ? '' : basePath;
+  const base = covers(basePath, own) ? '' : basePath;
   const path = own === '/' && base !== '' ? base : base + own;
   return { path, metadata: base + metadataOf(own), served: new Set([metadataOf(own), metadataOf(path)]) };
 }
