@@ -215,7 +215,7 @@ function adapterOf({ adapter, organization, aal }: Requirements): AdapterName | 
   return organization !== undefined ? 'b2b' : aal !== undefined ? 'backend' : undefined;
 }
 
-function bearerRules({ credentials = ['cookie'], clients = [], maxAge }: Requirements): GuardRules['bearer'] {
+function bearerRules({ credentials = ['cookie'], clients, maxAge }: Requirements): GuardRules['bearer'] {
   if (!credentials.includes('bearer')) return undefined;
   return { isRequired: !credentials.includes('cookie'), clients: new Set(clients), maxAge };
 }
