@@ -7,7 +7,6 @@ import { refusalReason } from '../../lib/http/error-reply.ts';
 import { startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
 import type { Handler } from '../support/handler-list.ts';
-import { variant } from '../support/variant.ts';
 
 let provider: SharedProvider;
 let app: B2bApp;
