@@ -170,14 +170,6 @@ describe('a coordinator', () => {
     expect(messagesOf({ coordinator })).toEqual(['must be a coordinator, such as createRedisCoordinator() makes']);
   });
 
-  it.each([undefined, 1, 2_500])('may say that it answers within %p ms', (answersWithinMs) => {
-    expect(isGood({ coordinator: { ...whole, answersWithinMs } })).toBe(true);
-  });
-
-  it.each([0, -1, NaN, Infinity, 2 ** 31, '2500'])('cannot say that it answers within %p ms', (answersWithinMs) => {
-    expect(isGood({ coordinator: { ...whole, answersWithinMs } })).toBe(false);
-  });
-
   it.each(names)('cannot be without %s', (name) => {
     expect(isGood({ coordinator: { ...whole, [name]: undefined } })).toBe(false);
   });

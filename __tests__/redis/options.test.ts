@@ -20,13 +20,6 @@ describe('the options of the Redis coordinator', () => {
     ).toBeDefined();
   });
 
-  it.each([
-    [50, 2_500],
-    [4_000, 4_000],
-  ])('with a limit of %d ms leave a new process %d ms for the first answer', (commandTimeoutMs, expected) => {
-    expect(createRedisCoordinator({ client, password, commandTimeoutMs }).answersWithinMs).toBe(expected);
-  });
-
   it.each<[string, unknown]>([
     ['short', 'p'.repeat(31)],
     ['short in a list', [password, 'p'.repeat(31)]],

@@ -52,23 +52,47 @@ describe('a call of the coordinator that has no answer', () => {
   beforeEach(() => jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate'] }));
   afterEach(() => jest.useRealTimers());
 
-  it.each<[string, (bound: SharedCoordinator) => Promise<unknown>]>([
+  const never = () => new Promise<never>(() => undefined);
+  const calls: [string, (bound: SharedCoordinator) => Promise<unknown>][] = [
     ['read', (bound) => bound.read('user')],
     ['merge', (bound) => bound.merge('user', { ended: 5 }, 1_000)],
     ['take', (bound) => bound.take('line', { token: 'a', holder: 'one' }, [])],
     ['settle', (bound) => bound.settle('line', { from: '', version: '1', line: '', known: [], ttlMs: 0 })],
-  ])('fails after a fifth of the time of a request: %s', async (name, call) => {
-    const shared = Object.assign(new Coordinator(), { [name]: () => new Promise(() => undefined) });
-    const failed = expect(call(boundCoordinator(shared, 6_166))).rejects.toThrow('1234 ms');
+  ];
+
+  it.each(calls)('fails after half of the time of a request where it is the first: %s', async (name, call) => {
+    const shared = Object.assign(new Coordinator(), { [name]: never });
+    const failed = expect(call(boundCoordinator(shared, 2_468))).rejects.toThrow('1234 ms');
     await jest.advanceTimersByTimeAsync(1_234);
     await failed;
   });
 
-  it('fails at the limit that the coordinator says it has', async () => {
-    const shared = { ...createShared(), answersWithinMs: 2_500, read: () => new Promise<never>(() => undefined) };
-    const failed = expect(boundCoordinator(shared, 1_000).read('user')).rejects.toThrow('2500 ms');
-    await jest.advanceTimersByTimeAsync(2_500);
+  it.each(calls)('fails after a fifth of it later: %s', async (name, call) => {
+    const shared = new Coordinator();
+    const bound = boundCoordinator(shared, 6_170);
+    await bound.read('user');
+    await jest.advanceTimersByTimeAsync(3_085);
+    Object.assign(shared, { [name]: never });
+    const failed = expect(call(bound)).rejects.toThrow('1234 ms');
+    await jest.advanceTimersByTimeAsync(1_234);
     await failed;
+  });
+
+  it('fails when the half is over where it is one of several at the start, but has its fifth', async () => {
+    const bound = boundCoordinator(Object.assign(new Coordinator(), { read: never }), 5_000);
+    const limits: string[] = [];
+    const read = () => void bound.read('user').catch((error: unknown) => void limits.push(String(error).slice(-7)));
+    read();
+    await jest.advanceTimersByTimeAsync(1_000);
+    read();
+    await jest.advanceTimersByTimeAsync(1_000);
+    read();
+    await jest.advanceTimersByTimeAsync(499);
+    expect(limits).toEqual([]);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(limits).toEqual(['2500 ms', '1500 ms']);
+    await jest.advanceTimersByTimeAsync(500);
+    expect(limits).toEqual(['2500 ms', '1500 ms', '1000 ms']);
   });
 });
 

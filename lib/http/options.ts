@@ -260,14 +260,10 @@ export const sharedEntries = {
 export interface SharedAuthOptions extends OptionsOf<typeof sharedEntries> {}
 
 function isCoordinator(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  const limitMs: unknown = Reflect.get(value, 'answersWithinMs') ?? 1;
   return (
-    ['read', 'merge', 'take', 'settle'].every((name) => typeof Reflect.get(value, name) === 'function') &&
-    // Node's timers end any other at once.
-    typeof limitMs === 'number' &&
-    limitMs >= 1 &&
-    limitMs < 2 ** 31
+    typeof value === 'object' &&
+    value !== null &&
+    ['read', 'merge', 'take', 'settle'].every((name) => typeof Reflect.get(value, name) === 'function')
   );
 }
 

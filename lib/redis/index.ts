@@ -98,7 +98,6 @@ export function createRedisCoordinator(options: RedisCoordinatorOptions): Shared
   return {
     ...createRedisLines({ commands, seal: createAnswerSeal(passwords), keyOf, turnMs: lockTtlMs }),
     isAvailable: () => commands.isAvailable(),
-    answersWithinMs: Math.max(commandTimeoutMs, firstTimeoutMs),
     async read(subject) {
       const text = await commands.hget(keyOf(subject), 'record');
       return isPresent(text) ? parseRecord(String(text)) : undefined;

@@ -62,23 +62,29 @@ export interface SharedCoordinator {
    * with the first successful call while it returns true; otherwise with the first successful call.
    */
   isAvailable?(): boolean;
-  /** How long an answer may take, in milliseconds. Default: a fifth of the adapter's `timeoutMs`. */
-  readonly answersWithinMs?: number;
 }
 
-/** The coordinator calls of a refresh, at most four in turn, must fit into a request's time, with some left for the provider. */
-const coordinatorShare = 5;
+/** The calls of a refresh in turn must fit into a request's time, with some left for the provider. */
+const callsInTurn = 5;
 
 /**
- * Bounds every coordinator call that a request, a sign-out or a watched session waits for.
+ * Bounds every coordinator call that a request, a sign-out or a watched session waits for: each has a fifth of a request's time. Half of
+ * it is once left for the coordinator to start, as new connections are slow on a busy machine.
  *
  * @param timeoutMs a request's time, in milliseconds
  */
 export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): SharedCoordinator {
-  const limitMs = shared.answersWithinMs ?? Math.ceil(timeoutMs / coordinatorShare);
-  const late = (): Error => new Error(`The coordinator did not answer within ${limitMs} ms`);
+  let startsUntil: number | undefined;
+  function limitMs(): number {
+    const now = performance.now();
+    startsUntil ??= now + timeoutMs / 2;
+    return Math.ceil(Math.max(timeoutMs / callsInTurn, startsUntil - now));
+  }
   // The async function also converts a synchronous throw to a rejection.
-  const bound = <Result>(call: () => Promise<Result>): Promise<Result> => answerWithin(call(), limitMs, late);
+  const bound = <Result>(call: () => Promise<Result>): Promise<Result> => {
+    const limit = limitMs();
+    return answerWithin(call(), limit, () => new Error(`The coordinator did not answer within ${limit} ms`));
+  };
   return {
     read: (subject) => bound(async () => shared.read(subject)),
     merge: (subject, change, ttlMs) => bound(async () => shared.merge(subject, change, ttlMs)),
