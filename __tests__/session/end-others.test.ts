@@ -52,11 +52,11 @@ const seesOrFails = (app: MemoryApp, browser: MemoryBrowser): Promise<string | u
 
 const lose = (): Promise<never> => Promise.reject(new Error('lost'));
 
-/** Fails the coordinator's calls about sessions until the returned function is called. */
-function loseSessions(shared: SharedMemory, method: 'read' | 'merge'): () => void {
+/** Fails the coordinator's calls about these records until the returned function is called. */
+function loseRecords(shared: SharedMemory, method: 'read' | 'merge', kind: ':session:' | ':user:'): () => void {
   const original = shared[method].bind(shared) as (...call: readonly any[]) => Promise<any>;
   const change = (call: typeof original) => Object.assign(shared, { [method]: call });
-  change((subject, ...rest) => (subject.includes(':session:') ? lose() : original(subject, ...rest)));
+  change((subject, ...rest) => (subject.includes(kind) ? lose() : original(subject, ...rest)));
   return () => change(original);
 }
 
@@ -89,13 +89,11 @@ describe('the session that continues when the others end', () => {
     expect([await sees(one, browser), await sees(two, browser)]).toEqual(['ada', 'ada']);
   });
 
-  it('keeps its cookie if one answer of the coordinator is lost', async () => {
+  it('is valid in a process that learns of the call, but cannot read the record of the session', async () => {
     const { one, two, kept, browser, shared } = await startSignedIn();
     await one.resolver.endOthers(kept);
-    const heal = loseSessions(shared, 'read');
-    await expect(visit(two, browser.header())).rejects.toMatchObject(unavailable);
-    heal();
-    expect(await sees(two, browser)).toBe('ada');
+    loseRecords(shared, 'read', ':session:');
+    expect([await sees(two, browser), await sees(two, browser)]).toEqual(['ada', 'ada']);
   });
 
   it('is not reported as ended because an answer of the coordinator is lost', async () => {
@@ -111,11 +109,20 @@ describe('the session that continues when the others end', () => {
     expect(ends).toEqual([]);
   });
 
-  it('continues in another process if the coordinator did not store it', async () => {
+  it('continues in every process if the coordinator did not store the call', async () => {
     const { one, two, kept, browser, shared, clock } = await startSignedIn();
-    const heal = loseSessions(shared, 'merge');
+    const heal = loseRecords(shared, 'merge', ':user:');
     await expect(one.resolver.endOthers(kept)).rejects.toMatchObject(unavailable);
     heal();
+    clock.advance(6_000);
+    expect([await sees(one, browser), await sees(two, browser)]).toEqual(['ada', 'ada']);
+  });
+
+  it('is kept again by a call of a process that cannot read the record of the session', async () => {
+    const { one, two, kept, browser, shared, clock } = await startSignedIn();
+    await two.resolver.endOthers(kept);
+    loseRecords(shared, 'read', ':session:');
+    await one.resolver.endOthers(kept);
     clock.advance(6_000);
     expect([await sees(one, browser), await sees(two, browser)]).toEqual(['ada', 'ada']);
   });
@@ -128,19 +135,6 @@ describe('the session that continues when the others end', () => {
     expect(await sees(two, other.browser)).toBeUndefined();
     const { sessions } = await two.resolver.replace(browser.header(), 'another');
     expect(sessions.map(({ candidate }) => candidate.sessionId)).toEqual([kept.sessionId]);
-  });
-
-  it('is stored again if the first try failed, so that the others end elsewhere, too', async () => {
-    const { one, two, clock, shared } = createProcesses();
-    const [{ kept, browser }, other] = [await signIn(one), await signIn(one)];
-    clock.advance(1_000);
-    const merge = shared.merge.bind(shared);
-    shared.merge = () => {
-      shared.merge = merge;
-      return lose();
-    };
-    await one.resolver.endOthers(kept);
-    expect([await sees(two, browser), await sees(two, other.browser)]).toEqual(['ada', undefined]);
   });
 
   it('ends by an endSession during the call of the coordinator', async () => {
@@ -172,16 +166,54 @@ it.each<[string, (app: MemoryApp, kept: ReturnType<typeof storedOf>) => Promise<
 });
 
 describe('a call of a process that cannot read the coordinator', () => {
-  it('lifts no endSession of another process', async () => {
+  it.each([
+    ['for', ['read']],
+    ['at', ['read', 'merge']],
+  ] as const)(
+    'lifts no endSession of another process, there or here, also if it is repeated: the record of the user %s %j',
+    async (_, methods) => {
+      const { one, two, kept, browser, shared, clock } = await startSignedIn();
+      const see = () => Promise.all([one, two].map((app) => sees(app, { ...browser, receive: () => undefined })));
+      await two.resolver.endSession({ userId: 'ada' });
+      clock.advance(1_000);
+      const heals = methods.map((method) => loseRecords(shared, method, ':user:'));
+      await expect(one.resolver.endOthers(kept)).rejects.toMatchObject(unavailable);
+      for (const heal of heals) heal();
+      clock.advance(6_000);
+      expect(await see()).toEqual([undefined, undefined]);
+      await one.resolver.endOthers(kept);
+      clock.advance(6_000);
+      expect(await see()).toEqual([undefined, undefined]);
+    },
+  );
+
+  it('ends the others in every process where the coordinator stores it', async () => {
     const { one, two, kept, browser, shared, clock } = await startSignedIn();
-    await two.resolver.endSession({ userId: 'ada' });
-    const read = shared.read.bind(shared);
-    shared.read = lose;
+    const other = await signIn(one);
+    clock.advance(1_000);
+    const heal = loseRecords(shared, 'read', ':user:');
     await expect(one.resolver.endOthers(kept)).rejects.toMatchObject(unavailable);
-    shared.read = read;
+    heal();
     clock.advance(6_000);
-    expect(await sees(two, browser)).toBeUndefined();
+    expect([await sees(two, other.browser), await sees(two, browser)]).toEqual([undefined, 'ada']);
   });
+
+  it.each(['read', 'merge'] as const)(
+    'outbids no later endSession of a process whose clock is slower: %s',
+    async (method) => {
+      const { one, ahead, kept, browser, shared } = await startAhead();
+      const heal = loseRecords(shared, method, ':user:');
+      await expect(ahead.resolver.endOthers(kept)).rejects.toMatchObject(unavailable);
+      heal();
+      one.clock.advance(2_000);
+      await one.resolver.endSession({ userId: 'ada' });
+      one.clock.advance(6_000);
+      ahead.clock.advance(8_000);
+      const copy = createMemoryBrowser();
+      copy.cookie = browser.cookie;
+      expect([await sees(one, browser), await sees(ahead, copy)]).toEqual([undefined, undefined]);
+    },
+  );
 
   it('keeps no token for which renewSession was called in another process', async () => {
     const { one, two, kept, browser, shared, clock } = await startSignedIn();
@@ -317,7 +349,7 @@ async function startAhead() {
   const { kept, browser } = await signIn(one);
   clock.advance(1_000);
   await ahead.resolver.endOthers(kept);
-  return { one, ahead, kept, browser };
+  return { one, ahead, kept, browser, shared };
 }
 
 describe('a call after one of a process whose clock is 30 seconds fast', () => {

@@ -5,6 +5,7 @@ import {
   forever,
   freshName,
   mergeRecords,
+  othersName,
   reopenedName,
   sparedName,
   spentName,
@@ -18,6 +19,7 @@ const names = [
   'closed',
   sparedName(3),
   sparedName(5),
+  ...['s', 't', 'u'].map((session) => othersName({ session, beganAt: 5 })),
   reopenedName(5),
   'signedOut',
   'replaced',
@@ -27,6 +29,7 @@ const names = [
 ];
 const tokens = Array.from('abcdefghijkl', (letter) => freshName({ pair: letter, issuedAt: 0 }));
 const begun = fc.record({
+  session: fc.constant('s'),
   beganAt: fc.constant(5),
   issuedAt: fc.integer({ min: 0, max: 6 }),
   pair: fc.constantFrom('a', 'b', 'c', 'own'),
@@ -41,12 +44,13 @@ const records = fc
     signIns.reduce((known, own) => mergeRecords(known, continuing(known, own)), mergeRecords(emptyRecord, record)),
   );
 const presented = fc.record({
+  session: fc.constantFrom('s', 't', 'z'),
   beganAt: fc.integer({ min: 0, max: 7 }),
   issuedAt: fc.integer({ min: 0, max: 7 }),
   pair: fc.constantFrom(undefined, 'a', 'b'),
 });
 const inputs = { least: 2_000, variable: 'RECORD_RUNS' };
-const at = { beganAt: 5, issuedAt: 5, pair: 'a' };
+const at = { session: 's', beganAt: 5, issuedAt: 5, pair: 'a' };
 
 describe('merging records', () => {
   it('gives the same in any order, with any grouping, and any number of times', async () => {
@@ -73,6 +77,20 @@ describe('merging records', () => {
     expect(Object.keys(mergeRecords(many, rest)).sort()).toEqual(expected);
   });
 
+  it('loses no end of a user’s others, however many of their sign-ins end the others', async () => {
+    const sessions = fc.constantFrom(...Array.from('abcdefghijklmn'));
+    const calls = fc.array(fc.record({ session: sessions, at: fc.nat(30) }), { minLength: 9 });
+    await checkInputs(
+      fc.property(calls, sessions, (given, session) => {
+        const changes = given.map((call) => ({ [othersName({ session: call.session, beganAt: 5 })]: call.at }));
+        const times = given.filter((call) => call.session !== session).map((call) => call.at);
+        const expected = Math.max(-1, ...times) >= at.beganAt ? 'ended' : 'live';
+        expect(standingOf(changes.reduce(mergeRecords, emptyRecord), { ...at, session })).toBe(expected);
+      }),
+      inputs,
+    );
+  });
+
   it('keeps the greatest of the names of one time, as every process and Redis do', () => {
     const same = Object.fromEntries(tokens.map((name) => [name, 1]));
     expect(Object.keys(mergeRecords(emptyRecord, same)).sort()).toEqual(tokens.slice(4));
@@ -80,10 +98,12 @@ describe('merging records', () => {
 });
 
 describe('a sign-in that is spared', () => {
-  const own = { beganAt: 5, issuedAt: 5, pair: 'own' };
+  const own = { session: 's', beganAt: 5, issuedAt: 5, pair: 'own' };
   const noEnds = { ended: -1, closed: -1, signedOut: -1, replaced: -1, withdrawn: -1 };
+  const withoutOthers = (record: SessionRecord) =>
+    Object.fromEntries(Object.entries(record).filter(([name]) => !name.startsWith('others:')));
   const isStale = (record: SessionRecord, token: Partial<typeof own> | { readonly pair: undefined } = {}) =>
-    standingOf({ ...record, ...noEnds }, { ...own, ...token }) === 'stale';
+    standingOf({ ...withoutOthers(record), ...noEnds }, { ...own, ...token }) === 'stale';
   const begin = (record: SessionRecord, token = own) => mergeRecords(record, continuing(record, token));
 
   it('makes every token stale that was issued until its own, whatever is known of these', async () => {
@@ -92,7 +112,7 @@ describe('a sign-in that is spared', () => {
       fc.property(known, ([before, issuedAt, pair]) => {
         expect(isStale(begin(before), { issuedAt, pair })).toBe(true);
         // Also that of another one that was spared.
-        const earlier = begin(before, { beganAt: 5, issuedAt, pair });
+        const earlier = begin(before, { ...own, issuedAt, pair });
         expect(isStale(begin(earlier), { issuedAt, pair })).toBe(true);
       }),
       inputs,
@@ -145,7 +165,7 @@ describe('a presented token', () => {
 
   it('never gains by an end, a sign-out, a replacement or a renewSession', async () => {
     const ends = fc.dictionary(
-      fc.constantFrom('ended', 'closed', 'signedOut', 'replaced', 'stale'),
+      fc.constantFrom('ended', othersName(at), 'closed', 'signedOut', 'replaced', 'stale'),
       fc.integer({ min: 0, max: 6 }),
     );
     await checkInputs(
@@ -168,6 +188,27 @@ describe('a presented token', () => {
       { ended: 6, [sparedName(6)]: 6 },
       {},
       'ended',
+    ],
+    [
+      'of another sign-in than the one that ended the others ends',
+      { [othersName({ ...at, session: 't' })]: 5 },
+      {},
+      'ended',
+    ],
+    [
+      'of an earlier sign-in of the same id ends with the others',
+      { [othersName({ ...at, beganAt: 6 })]: 6 },
+      {},
+      'ended',
+    ],
+    ['of a sign-in after the end of the others is live', { [othersName({ ...at, session: 't' })]: 4 }, {}, 'live'],
+    ['of the sign-in that ended the others is live', { [othersName(at)]: 9 }, {}, 'live'],
+    ['of the sign-in that ended the others lifts no endSession', { ended: 5, [othersName(at)]: 9 }, {}, 'ended'],
+    [
+      'of a sign-in that is spared from the end of the others is live',
+      { [othersName({ ...at, session: 't' })]: 6, [sparedName(5)]: 6 },
+      {},
+      'live',
     ],
     [
       'of a session that endSession names ends although its clock was a minute ahead',

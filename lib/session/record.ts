@@ -6,9 +6,10 @@ import { tokenOf } from './token-line.ts';
  * only grows, so two records merge by taking the later of each, in any order and any number of times.
  *
  * - `ended`: a user's sessions that began until then are over, by `endSession`.
- * - `spared:` with a start: calls of `endSession` for the user until then do not concern the sign-in that began then, by the
- *   provider's own clock: it was completed, or kept, after them. An earlier sign-in that the provider continued under the same id
- *   stays ended.
+ * - `others:` with a sign-in: the same, except that sign-in. The last of these times counts for all but its own sign-in, and for that
+ *   the one before, so that no earlier one is missed.
+ * - `spared:` with a start: these calls for the user until then do not concern the sign-in that began then, by the provider's own
+ *   clock: it was completed after them. An earlier sign-in that the provider continued under the same id stays ended.
  * - `closed`: when `endSession` was called for this session. It is over if it began until a minute later, as its start may have
  *   been read from a clock that is ahead.
  * - `reopened:` with a start: calls of `endSession` for this session until then do not concern the sign-in that began then.
@@ -42,6 +43,8 @@ export interface SessionFacts {
 
 /** What a session presents: its times, and its tokens. */
 export interface Presented extends Pick<SessionFacts, 'beganAt' | 'issuedAt'> {
+  /** The name of the session's own record; `undefined` without an id. */
+  readonly session: string | undefined;
   /** Identifies the refresh token with its access token; `undefined` for a bearer token. */
   readonly pair: string | undefined;
 }
@@ -69,16 +72,33 @@ const skewMs = 60_000;
 /** The names of each kind with a colon that a record holds at most; the latest are kept. */
 const maxNames = 8;
 
-export function standingOf(record: SessionRecord, { beganAt, issuedAt, pair }: Presented): Standing {
-  const { signedOut = never, replaced = never, ended = never, closed = never } = record;
+export function standingOf(record: SessionRecord, presented: Presented): Standing {
+  const { beganAt, issuedAt, pair } = presented;
+  const { signedOut = never, replaced = never, closed = never } = record;
+  const ended = endedUntil(record, othersName(presented));
   if (beganAt <= signedOut) return 'signed_out';
   if (beganAt <= replaced) return 'replaced';
   if (beganAt <= ended && (record[sparedName(beganAt)] ?? never) < ended) return 'ended';
   if (isClosed(closed, beganAt) && (record[reopenedName(beganAt)] ?? never) < closed) return 'ended';
   if (isWithdrawn(record, issuedAt)) return 'ended';
-  if (isStale(record, { pair, issuedAt })) return 'stale';
+  if (isStale(record, presented)) return 'stale';
   if (pair !== undefined && isSpent(record, pair)) return 'spent';
   return 'live';
+}
+
+/** Until when sign-ins of the user are over, by calls that end them. @param kept the name of a call that does not count */
+export function endedUntil(record: SessionRecord, kept?: string): number {
+  const calls = Object.entries(record).filter(([name]) => endsSignIns(name) && name !== kept);
+  return Math.max(never, ...calls.map(([, time]) => time));
+}
+
+/** The last call that such a call must be later than. @param name of its time */
+export function lastBefore(record: SessionRecord, name: string): number {
+  return endsSignIns(name) ? endedUntil(record) : (record[name] ?? never);
+}
+
+function endsSignIns(name: string): boolean {
+  return name === 'ended' || name.startsWith('others:');
 }
 
 function isSpent(record: SessionRecord, pair: string): boolean {
@@ -126,6 +146,11 @@ export function isClosed(closed: number, beganAt: number): boolean {
   return closed !== never && beganAt <= closed + skewMs;
 }
 
+/** The name of a sign-in that ended its user's others. */
+export function othersName({ session, beganAt }: Pick<Presented, 'session' | 'beganAt'>): `others:${string}` {
+  return `others:${beganAt}:${session}`;
+}
+
 /** @param beganAt in milliseconds since the epoch */
 export function reopenedName(beganAt: number): string {
   return `reopened:${beganAt}`;
@@ -159,10 +184,10 @@ function tokenName({ pair, issuedAt }: Pick<Presented, 'pair' | 'issuedAt'>): st
 /** What makes the tokens of earlier sign-ins of the session former ones. @param own the token of the sign-in that is spared */
 export function continuing(record: SessionRecord, own: Presented): SessionRecord {
   if (own.issuedAt === 0) return {};
-  const { ended = never, closed = never, continued = never } = record;
+  const { closed = never, continued = never } = record;
   // An earlier sign-in may have been issued a token after this one's, until the call. The token of one that was spared in the same
   // second is outbid.
-  const until = Math.max(own.issuedAt, ended, closed, continued + 1);
+  const until = Math.max(own.issuedAt, endedUntil(record), closed, continued + 1);
   return { continued: until, [ownName(own)]: until, [ownName({ ...own, pair: undefined })]: until };
 }
 

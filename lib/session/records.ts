@@ -1,7 +1,7 @@
 import { createBoundedMap } from '../core/bounded-map.ts';
 import type { ChangeCount } from '../core/bounded-map.ts';
 import { AuthError } from '../errors.ts';
-import { emptyRecord, hash, mergeRecords, never } from './record.ts';
+import { emptyRecord, hash, lastBefore, mergeRecords } from './record.ts';
 import type { Presented, SessionFacts, SessionRecord } from './record.ts';
 import { createAskShared } from './outages.ts';
 import type { AskShared, OutageReport } from './outages.ts';
@@ -14,8 +14,6 @@ export type SessionTarget = { readonly sessionId: string } | { readonly userId: 
 
 /** A session's look-up keys: ids are hashed, so that each has the same size. */
 export interface SessionKeys extends Presented {
-  /** The session's own record; `undefined` without an id. */
-  readonly session: string | undefined;
   /** The session, its user, and the user at the token's OAuth client. */
   readonly subjects: readonly string[];
 }
@@ -32,10 +30,10 @@ export interface FoundRecord {
   readonly isConfirmed: boolean;
 }
 
-/** A call of `endSession` or `renewSession`, or a grant that was taken back. */
+/** A call of `endSession` or `renewSession`, the end of a user's other sign-ins, or a grant that was taken back. */
 interface Call {
   readonly subject: string;
-  readonly name: 'ended' | 'closed' | 'stale' | 'withdrawn';
+  readonly name: 'ended' | `others:${string}` | 'closed' | 'stale' | 'withdrawn';
   /** In milliseconds since the epoch. */
   readonly at: number;
   readonly ttlMs: number;
@@ -107,7 +105,7 @@ export function createRecords(
 
   /** Later than each call that this process knows of: their process' clock may be ahead, and what they spared is not spared again. */
   function nextTime({ subject, name, at }: Omit<Call, 'ttlMs'>): number {
-    return Math.max(Math.ceil(at), (here(subject)[name] ?? never) + 1);
+    return Math.max(Math.ceil(at), lastBefore(here(subject), name) + 1);
   }
 
   return {
@@ -137,7 +135,7 @@ export function createRecords(
       note(subject, { [name]: own }, ttlMs);
       onNoted();
       const answer = await ask?.(subject, undefined);
-      const called = call(subject, { [name]: Math.max(own, (answer?.[name] ?? never) + 1) }, ttlMs);
+      const called = call(subject, { [name]: Math.max(own, lastBefore(answer ?? emptyRecord, name) + 1) }, ttlMs);
       onNoted();
       await called;
       // A call of a process whose clock is ahead may still be later, and with it what it spared.
@@ -179,7 +177,7 @@ export function endOf(target: SessionTarget): Pick<Call, 'name' | 'ttlMs'> {
 
 /** A session that `endSession` ended stays ended while a browser may keep its cookie. */
 function isLasting(name: string): boolean {
-  return ['ended', 'closed'].includes(name) || name.startsWith('spared:') || name.startsWith('reopened:');
+  return /^(?:ended$|closed$|others:|spared:|reopened:)/.test(name);
 }
 
 /** An application's own coordinator may return anything; an invalid time would end or lift the wrong sessions. */

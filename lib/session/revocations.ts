@@ -1,11 +1,13 @@
 import type { ChangeCount } from '../core/bounded-map.ts';
 import {
   continuing,
+  endedUntil,
   forever,
   freshName,
   isClosed,
   isRevocation,
   never,
+  othersName,
   renewed,
   reopenedName,
   sparedName,
@@ -72,7 +74,7 @@ export function createRevocations(
   return {
     ...createEnding(parts),
     ...createRenewing(parts),
-    ...createOthers(parts),
+    ...createRenewOthers(parts),
     ...createClientGrants(parts),
     ...standings,
     keysOf,
@@ -142,8 +144,8 @@ interface Parts {
   readonly now: () => number;
 }
 
-/** Sign-ins, sign-outs and `endSession`. */
-function createEnding({ records, subjectOf, notify, now }: Pick<Parts, 'records' | 'subjectOf' | 'notify' | 'now'>) {
+/** Sign-ins, sign-outs, `endSession`, and the end of a user's other sign-ins. */
+function createEnding({ records, keysOf, subjectOf, notify, now }: Parts) {
   return {
     /**
      * Records a completed sign-in: earlier `endSession` calls do not apply to it.
@@ -155,8 +157,8 @@ function createEnding({ records, subjectOf, notify, now }: Pick<Parts, 'records'
     async begin(keys: SessionKeys, beganAt?: number): Promise<number> {
       const { session, subjects } = keys;
       const { record } = await records.find(subjects);
-      const { ended = never, signedOut = never, replaced = never } = record;
-      const passed = [ended, signedOut, replaced].filter((time) => time < forever);
+      const { signedOut = never, replaced = never } = record;
+      const passed = [endedUntil(record), signedOut, replaced].filter((time) => time < forever);
       const start = Math.max(now(), ...passed.map((time) => time + 1));
       // A sealed cookie names this start, and a token the provider's.
       const change = { ...sparing(record, beganAt ?? start), ...sparing(record, start) };
@@ -169,6 +171,14 @@ function createEnding({ records, subjectOf, notify, now }: Pick<Parts, 'records'
     async end(target: SessionTarget): Promise<void> {
       const subject = subjectOf(target);
       await records.callNext({ subject, ...endOf(target), at: now() }, () => notify(subject));
+    },
+    /** Ends a user's sign-ins except one, or all without a session id. An earlier end of that one stands. @throws {AuthError} likewise */
+    async endOthers(facts: SessionFacts): Promise<void> {
+      if (facts.userId === undefined) return;
+      const keys = keysOf(facts, undefined);
+      const subject = subjectOf({ userId: facts.userId });
+      const name = keys.session === undefined ? 'ended' : othersName(keys);
+      await records.callNext({ subject, name, ttlMs: cookieMs, at: now() }, () => notify(subject));
     },
     /**
      * Records that a session was signed out or replaced. Never rejects.
@@ -193,7 +203,9 @@ function createEnding({ records, subjectOf, notify, now }: Pick<Parts, 'records'
 }
 
 /** What spares a sign-in that began then the earlier calls of `endSession`. @param beganAt in milliseconds since the epoch */
-function sparing({ ended = never, closed = never }: SessionRecord, beganAt: number): SessionRecord {
+function sparing(record: SessionRecord, beganAt: number): SessionRecord {
+  const { closed = never } = record;
+  const ended = endedUntil(record);
   return {
     ...(beganAt <= ended && { [sparedName(beganAt)]: ended }),
     ...(isClosed(closed, beganAt) && { [reopenedName(beganAt)]: closed }),
@@ -237,8 +249,8 @@ function createRenewing({ records, subjectOf, now }: Pick<Parts, 'records' | 'su
   };
 }
 
-/** Calls that spare a session. What is spared is told first, so that the call never applies to it. */
-function createOthers({ records, keysOf, subjectOf, notify, look, known, now }: Parts) {
+/** A call that spares tokens. They are told first, so that it never applies to them. */
+function createRenewOthers({ records, subjectOf, look, known, now }: Parts) {
   return {
     /** `renew` for a user's tokens except these of one session; these stay due if they already were. @throws {AuthError} likewise */
     async renewOthers(userId: string, kept: readonly SessionKeys[]): Promise<void> {
@@ -260,31 +272,6 @@ function createOthers({ records, keysOf, subjectOf, notify, look, known, now }: 
       await told;
       await records.call(subject, { stale }, tokenMs);
       if (!looks.every((each) => each?.isConfirmed)) throw coordinatorUnavailable();
-    },
-    /**
-     * Ends all sessions of a user except one; that one stays ended if it already was.
-     *
-     * @throws {AuthError} `provider_unavailable` where it applies in this process only
-     */
-    async endOthers(facts: SessionFacts): Promise<void> {
-      const { userId } = facts;
-      if (userId === undefined) return;
-      const keys = keysOf(facts, undefined);
-      // A call that arrives while the coordinator is asked also counts, and so does one that it alone could lift.
-      const { isConfirmed } = await records.find(keys.subjects);
-      const isEnded = known(keys) === 'ended';
-      const user = subjectOf({ userId });
-      const ended = records.nextTime({ subject: user, name: 'ended', at: now() });
-      const spared = { [sparedName(keys.beganAt)]: ended };
-      const kept = isEnded ? undefined : keys.session;
-      if (kept !== undefined) records.note(kept, spared, cookieMs);
-      records.note(user, { ended }, cookieMs);
-      notify(user);
-      const spare = async (): Promise<boolean> => kept === undefined || records.tell(kept, spared, cookieMs);
-      // Told, it could lift an earlier call that only the coordinator knows of; a process that received only the call would also end
-      // this session.
-      if (!isConfirmed || (!(await spare()) && !(await spare()))) throw coordinatorUnavailable();
-      await records.call(user, { ended }, cookieMs);
     },
   };
 }
