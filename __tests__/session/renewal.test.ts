@@ -77,6 +77,51 @@ describe('a renewal', () => {
     expect(provider.calls).toEqual([content.refreshToken, content.refreshToken]);
   });
 
+  it.each([
+    ['another process', true],
+    ['a process that was started since', false],
+  ])(
+    'leaves the newer cookie to a browser that shows it to %s, which then gets a late request',
+    async (_, isShared) => {
+      const clock = createClock();
+      const setup = {
+        clock,
+        provider: createMemoryProvider(clock),
+        ...(isShared && { shared: createShared(clock.now) }),
+      };
+      const [app, other] = [createMemoryApp(setup), createMemoryApp(setup)];
+      const content = app.provider.issue('ada');
+      const browser = createMemoryBrowser(content);
+      clock.advance(tokenLifetimeMs);
+      browser.receive(await visit(app, browser.header()));
+      expect((await visit(other, browser.header())).session?.user.id).toBe('ada');
+      clock.advance(26_000);
+      expect(await visit(other, createMemoryBrowser(content).header())).toEqual({ session: null, cookies: [] });
+      expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
+    },
+  );
+
+  it('leaves the newer cookie to the browser where the provider’s clock goes back', async () => {
+    const clock = createClock();
+    const provider = createMemoryProvider(clock);
+    const app = createMemoryApp({ clock, provider });
+    const browser = createMemoryBrowser(provider.issue('ada'));
+    const straggler = browser.header();
+    const refresh = provider.refresh.bind(provider);
+    for (const backMs of [0, 3_000]) {
+      provider.refresh = async (held) => {
+        const outcome = await refresh(held);
+        if (outcome.kind !== 'renewed') return outcome;
+        return { ...outcome, content: { ...outcome.content, issuedAt: outcome.content.issuedAt - backMs } };
+      };
+      clock.advance(1_000);
+      await app.resolver.renewSession({ userId: 'ada' });
+      browser.receive(await visit(app, browser.header()));
+    }
+    clock.advance(26_000);
+    expect(await visit(app, straggler)).toEqual({ session: null, cookies: [] });
+  });
+
   it('that reached the browser without our knowledge counts as received once it sends the new token', async () => {
     const { app, clock, content, browser, visitNow } = setUp();
     const { cookies } = await visitNow();

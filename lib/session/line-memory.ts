@@ -79,8 +79,9 @@ export function createLineMemory(now: () => number) {
     noteNewest(name: string, token: NewestToken, replaced: readonly Place[]): void {
       const known = newest.get(name);
       const isReplaced = replaced.some((each) => each.token === known?.token);
+      const issuedAt = Math.max(known?.issuedAt ?? 0, token.issuedAt);
       // A request that waited may bring an older one.
-      if (isReplaced || (known?.issuedAt ?? 0) <= token.issuedAt) newest.set(name, token);
+      if (isReplaced || issuedAt === token.issuedAt) newest.set(name, { token: token.token, issuedAt });
     },
     /** The newest token of the session that this process has seen in the last ten minutes. */
     newestOf: ({ line }: Place): NewestToken | undefined => newest.get(line),
