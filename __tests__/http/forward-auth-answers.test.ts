@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import type { Router } from 'express';
 import { AuthError, b2bAuth, backendAuth, forwardAuth, requireSession } from '../../lib/index.ts';
 import type { B2bAuthOptions, ForwardAuthOptions } from '../../lib/index.ts';
@@ -138,6 +139,17 @@ describe('forwardAuth passes to the application', () => {
       expect(errors).toMatchObject([{ message: 'A value that is no Error was thrown', cause: thrown }]);
     },
   );
+
+  it('an error of another realm that a check throws, as it is', async () => {
+    const thrown = runInNewContext("new TypeError('no database')") as Error;
+    const { visitor, errors } = await start((host) => {
+      const auth = b2bAuth(kit.options);
+      host.use(auth as Handler);
+      host.use('/forward', forward(auth, { check: () => Promise.reject(thrown) }));
+    });
+    expect((await askAs(visitor)).status).toBe(500);
+    expect(errors[0]).toBe(thrown);
+  });
 
   itOnExpress('that its adapter has not seen the request, where another one of its name has', async () => {
     const { visitor, errors } = await start((host) => {

@@ -10,7 +10,7 @@ import { passedAs } from './passed-adapters.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { jarOf } from './cookie-jar.ts';
 import { errorReply, explainDecision, refusalReason, signedOutReason } from './error-reply.ts';
-import { goOn } from './go-on.ts';
+import { asError, goOn } from './go-on.ts';
 import type { Next } from './go-on.ts';
 import { notMounted } from './get-session.ts';
 import { header } from './message.ts';
@@ -94,7 +94,7 @@ async function answer(request: AuthRequest, rules: ForwardAuthOptions, next: Nex
   try {
     sendReply(request, await decide(request, rules).catch((error: unknown) => refusal(request, error)));
   } catch (error) {
-    goOn(next, error instanceof Error ? error : new Error('A value that is no Error was thrown', { cause: error }));
+    goOn(next, asError(error));
   }
 }
 

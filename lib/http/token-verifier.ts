@@ -98,8 +98,7 @@ function requestWithoutHeaders(): IncomingMessage {
 
 /** Version 2 has one class for all errors, whose first argument is the code. */
 function errorOf(TokenError: TokenErrorClass, message: string): Error {
-  const make = (...parameters: readonly string[]) =>
-    Reflect.construct(TokenError, parameters) as Error & { readonly code?: unknown };
+  const make = (...parameters: readonly string[]) => Reflect.construct(TokenError, parameters) as Error;
   const error = make('invalid_token', message);
-  return error.code === 'invalid_token' && error.message === message ? error : make(message);
+  return error.message === message ? error : make(message);
 }

@@ -75,16 +75,13 @@ const callsInTurn = 5;
  */
 export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): SharedCoordinator {
   let startsUntil: number | undefined;
-  function limitMs(): number {
+  const bound = <Result>(call: () => Promise<Result>): Promise<Result> => {
     const now = performance.now();
     startsUntil ??= now + timeoutMs / 2;
-    return Math.ceil(Math.max(timeoutMs / callsInTurn, startsUntil - now));
-  }
-  // The async function also converts a synchronous throw to a rejection.
-  const bound = <Result>(call: () => Promise<Result>): Promise<Result> => {
-    const limit = limitMs();
-    return answerWithin(call(), limit, () => new Error(`The coordinator did not answer within ${limit} ms`));
+    const limitMs = Math.ceil(Math.max(timeoutMs / callsInTurn, startsUntil - now));
+    return answerWithin(call(), limitMs, () => new Error(`The coordinator did not answer within ${limitMs} ms`));
   };
+  // The async functions also convert a synchronous throw to a rejection.
   return {
     read: (subject) => bound(async () => shared.read(subject)),
     merge: (subject, change, ttlMs) => bound(async () => shared.merge(subject, change, ttlMs)),
