@@ -3,9 +3,11 @@ import {
   createMemoryApp,
   createMemoryBrowser,
   createMemoryProvider,
+  createMemorySource,
   storedOf,
   tokenLifetimeMs,
   visit,
+  withoutSessionIds,
 } from '../support/memory-sessions.ts';
 import type { MemoryApp, MemoryBrowser, MemoryContent, Pause } from '../support/memory-sessions.ts';
 import type { AuthError } from '../../lib/errors.ts';
@@ -317,6 +319,18 @@ describe('a call that keeps the tokens of one session', () => {
       await expect(calling).rejects.toMatchObject(unavailable);
     },
   );
+});
+
+it('sessions without an id end with the others, as none can be told from them', async () => {
+  const clock = createClock();
+  const provider = createMemoryProvider(clock);
+  const source = withoutSessionIds(createMemorySource(provider, clock));
+  const one = createMemoryApp({ clock, provider, source });
+  const [own, other] = [provider.issue('ada'), provider.issue('ada')];
+  const browsers = [own, other].map(createMemoryBrowser);
+  expect(await Promise.all(browsers.map((browser) => sees(one, browser)))).toEqual(['ada', 'ada']);
+  await one.resolver.endOthers({ ...storedOf(own), sessionId: undefined });
+  expect(await Promise.all(browsers.map((browser) => sees(one, browser)))).toEqual([undefined, undefined]);
 });
 
 describe('the coordinator is told nothing', () => {

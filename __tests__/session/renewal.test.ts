@@ -77,30 +77,6 @@ describe('a renewal', () => {
     expect(provider.calls).toEqual([content.refreshToken, content.refreshToken]);
   });
 
-  it.each([
-    ['another process', true],
-    ['a process that was started since', false],
-  ])(
-    'leaves the newer cookie to a browser that shows it to %s, which then gets a late request',
-    async (_, isShared) => {
-      const clock = createClock();
-      const setup = {
-        clock,
-        provider: createMemoryProvider(clock),
-        ...(isShared && { shared: createShared(clock.now) }),
-      };
-      const [app, other] = [createMemoryApp(setup), createMemoryApp(setup)];
-      const content = app.provider.issue('ada');
-      const browser = createMemoryBrowser(content);
-      clock.advance(tokenLifetimeMs);
-      browser.receive(await visit(app, browser.header()));
-      expect((await visit(other, browser.header())).session?.user.id).toBe('ada');
-      clock.advance(26_000);
-      expect(await visit(other, createMemoryBrowser(content).header())).toEqual({ session: null, cookies: [] });
-      expect((await visit(app, browser.header())).session?.user.id).toBe('ada');
-    },
-  );
-
   it('leaves the newer cookie to the browser where the provider’s clock goes back', async () => {
     const clock = createClock();
     const provider = createMemoryProvider(clock);

@@ -37,6 +37,17 @@ describe('tokens that an application stores', () => {
     expect(await reasonOf(content)).toBe('superseded');
   });
 
+  it('are not superseded by older ones of the same second that come later', async () => {
+    const { app, clock, provider, content, headerOf, reasonOf } = setUp();
+    const outcome = await provider.refresh(content);
+    if (outcome.kind !== 'renewed') throw new Error('The provider did not renew the tokens');
+    const later = { ...outcome.content, issuedAt: content.issuedAt };
+    await visit(app, headerOf(later));
+    await visit(app, headerOf(content));
+    clock.advance(1_000);
+    expect(await reasonOf(later)).toBeUndefined();
+  });
+
   it('are not superseded where the provider gives the same refresh token again', async () => {
     const { app, clock, content, headerOf, reasonOf } = setUp({
       source: {

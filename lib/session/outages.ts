@@ -36,18 +36,18 @@ function isPartAway(shared: Availability | undefined): boolean {
   }
 }
 
-/** Resolves to the fallback where the coordinator is unavailable or absent. */
-export type AskShared = <Result>(call: Promise<Result> | undefined, fallback: Result) => Promise<Result>;
+/** Resolves to `undefined` where the coordinator is unavailable. */
+export type AskShared = <Result>(call: Promise<Result>) => Promise<Result | undefined>;
 
 export function createAskShared(outages: OutageReport): AskShared {
-  return async (call, fallback) => {
+  return async (call) => {
     try {
       const result = await call;
       outages.succeeded();
-      return result ?? fallback;
+      return result;
     } catch {
       outages.failed('record');
-      return fallback;
+      return undefined;
     }
   };
 }

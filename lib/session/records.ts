@@ -114,11 +114,10 @@ export function createRecords(
     /** What this process knows. */
     known,
     note,
-    /** Never rejects. @returns whether the other processes were informed */
-    async tell(subject: string, change: SessionRecord, ttlMs: number): Promise<boolean> {
+    /** Never rejects. */
+    async tell(subject: string, change: SessionRecord, ttlMs: number): Promise<void> {
       note(subject, change, ttlMs);
-      const told = shared?.merge(subject, change, ttlMs).then(() => true);
-      return askShared(told, shared === undefined);
+      if (shared !== undefined) await askShared(shared.merge(subject, change, ttlMs));
     },
     /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
     call,
@@ -159,7 +158,7 @@ export function coordinatorUnavailable(cause?: unknown): AuthError {
 function createAsk(shared: SharedCoordinator, askShared: AskShared) {
   const underWay = new Map<string, Promise<Answer>>();
 
-  const ask = async (subject: string): Promise<Answer> => askShared(shared.read(subject).then(readAnswer), undefined);
+  const ask = async (subject: string): Promise<Answer> => askShared(shared.read(subject).then(readAnswer));
 
   return (subject: string, group: string | undefined): Promise<Answer> => {
     if (group === undefined) return ask(subject);

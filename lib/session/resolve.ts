@@ -165,7 +165,6 @@ async function look<Content>(
   if (verdict.kind !== 'live' || standing === 'stale') return renewable;
   const { session } = verdict;
   lines.present(place);
-  if (!lines.isSuperseded(place, candidate.issuedAt)) lines.note(place, candidate.issuedAt, []);
   if (!isConfirmed) unconfirmed.add(session);
   if (standing === 'spent' || isRenewalUrgent(session.claims, now())) return { ...renewable, alive: session };
   cacheSession(context, request.cookieHeader, candidate.cookie, { ...verdict, keys, checkedAt });

@@ -68,8 +68,8 @@ export interface SharedCoordinator {
 const callsInTurn = 5;
 
 /**
- * Bounds every coordinator call that a request, a sign-out or a watched session waits for: each has a fifth of a request's time. Half of
- * it is once left for the coordinator to start, as new connections are slow on a busy machine.
+ * Bounds every coordinator call that a request, a sign-out or a watched session waits for: each has a fifth of a request's time. A
+ * third of it is once left for the coordinator to start, as new connections are slow on a busy machine.
  *
  * @param timeoutMs a request's time, in milliseconds
  */
@@ -77,7 +77,7 @@ export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): 
   let startsUntil: number | undefined;
   const bound = <Result>(call: () => Promise<Result>): Promise<Result> => {
     const now = performance.now();
-    startsUntil ??= now + timeoutMs / 2;
+    startsUntil ??= now + timeoutMs / 3;
     const limitMs = Math.ceil(Math.max(timeoutMs / callsInTurn, startsUntil - now));
     return answerWithin(call(), limitMs, () => new Error(`The coordinator did not answer within ${limitMs} ms`));
   };
