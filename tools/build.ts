@@ -35,6 +35,8 @@ const shared = {
     /^node:/,
     ...Object.keys({ ...dependencies, ...peerDependencies }).map((name) => new RegExp(`^${name}(?:/|$)`)),
   ],
+  // A warning of how long plugins took: a slow machine is no error.
+  checks: { pluginTimings: false },
   onLog: (_level, { message }) => {
     throw new Error(message);
   },
