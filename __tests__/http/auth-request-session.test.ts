@@ -3,8 +3,9 @@ import type { CookieWrite } from '../../lib/core/cookies.ts';
 import { NotAccepted } from '../../lib/http/acceptance.ts';
 import type { AuthRequest } from '../../lib/http/auth-request.ts';
 import type { Resolution } from '../../lib/session/source.ts';
-import { ask, session } from '../support/auth-request.ts';
-import type { Change } from '../support/auth-request.ts';
+import { ask } from '../support/auth-request.ts';
+import { bareSession as session } from '../support/bare-request.ts';
+import type { AdapterChange } from '../support/bare-request.ts';
 import { until } from '../support/until.ts';
 
 describe('the session of a request', () => {
@@ -146,7 +147,7 @@ describe('a cached session', () => {
   const cachedWith = (isAccepted: boolean, admits = isAccepted) => {
     const asked: string[] = [];
     const ask = () => Promise.resolve(admits);
-    const change: Change = {
+    const change: AdapterChange = {
       acceptance: { isAccepted: () => isAccepted, admits: ask, ask },
       resolver: {
         cachedSession: () => session,
@@ -266,7 +267,7 @@ describe('a renewal ahead of time', () => {
   /** What the log says after the renewal came to an end before the head was sent. */
   async function explainedWith(renew: () => Promise<Resolution | undefined>) {
     const lines: string[] = [];
-    const change: Change = {
+    const change: AdapterChange = {
       explain: (text, ...values) => void lines.push(format(text, ...values)),
       resolver: { resolve: () => Promise.resolve({ session, cookies: [], later: renew() }) },
     };

@@ -3,7 +3,8 @@ import { AuthError } from '../../lib/errors.ts';
 import { AuthRequest } from '../../lib/http/auth-request.ts';
 import { firstAuthRequest } from '../../lib/http/passed-adapters.ts';
 import { redirectOrJson } from '../../lib/http/reply.ts';
-import { ask, createDefinition } from '../support/auth-request.ts';
+import { ask } from '../support/auth-request.ts';
+import { bareAdapter } from '../support/bare-request.ts';
 
 /** The code of the `AuthError` that a call throws. */
 function problemOf(call: () => unknown): string | undefined {
@@ -96,7 +97,7 @@ describe('the client’s address', () => {
 describe('a cookie of a pending sign-in', () => {
   /** Whether the request counts as one over https: only then the cookie's name has the prefix. */
   const isPrefixed = async (secure: boolean | undefined, appBaseUrl: string | undefined, isEncrypted: boolean) => {
-    const cookieOptions = { ...createDefinition().cookieOptions, ...(secure === undefined ? {} : { secure }) };
+    const cookieOptions = { ...bareAdapter().cookieOptions, ...(secure === undefined ? {} : { secure }) };
     const question = (request: AuthRequest): unknown => {
       if (isEncrypted) Object.assign(request.req.socket, { encrypted: true });
       request.writeCookies([{ name: 'session-flow', value: 'new' }]);

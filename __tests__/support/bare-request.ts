@@ -57,7 +57,8 @@ export function bareAdapter({ resolver, ...change }: AdapterChange = {}): Adapte
   };
 }
 
-type AdapterChange = Omit<Partial<Adapter>, 'resolver'> & { readonly resolver?: Partial<Adapter['resolver']> };
+/** What differs from such an adapter. */
+export type AdapterChange = Omit<Partial<Adapter>, 'resolver'> & { readonly resolver?: Partial<Adapter['resolver']> };
 
 interface RequestParts {
   readonly method?: string;
