@@ -6,8 +6,8 @@ import { tokenOf } from './token-line.ts';
  * only grows, so two records merge by taking the later of each, in any order and any number of times.
  *
  * - `ended`: a user's sessions that began until then are over, by `endSession`.
- * - `others:` with a sign-in: the same, except that sign-in. The last of these times counts for all but its own sign-in, and for that
- *   the one before, so that no earlier one is missed.
+ * - `others:` with a sign-in: all of the user's sign-ins but this one that began until then are over. Only the last two of these times
+ *   matter: the last one ends all sign-ins but its own, and the one before ends that.
  * - `spared:` with a start: these calls for the user until then do not concern the sign-in that began then, by the provider's own
  *   clock: it was completed after them. An earlier sign-in that the provider continued under the same id stays ended.
  * - `closed`: when `endSession` was called for this session. It is over if it began until a minute later, as its start may have
@@ -92,7 +92,7 @@ export function endedUntil(record: SessionRecord, kept?: string): number {
   return Math.max(never, ...calls.map(([, time]) => time));
 }
 
-/** The last call that such a call must be later than. @param name of its time */
+/** The time that a call must outbid. @param name of the call's time */
 export function lastBefore(record: SessionRecord, name: string): number {
   return endsSignIns(name) ? endedUntil(record) : (record[name] ?? never);
 }

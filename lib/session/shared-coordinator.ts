@@ -64,21 +64,18 @@ export interface SharedCoordinator {
   isAvailable?(): boolean;
 }
 
-/** The calls of a refresh in turn must fit into a request's time, with some left for the provider. */
-const callsInTurn = 5;
+/** What a call has of a request's time: the three or four of a refresh, in turn, leave some for the provider. */
+const shareOfCall = 1 / 5;
+/** What a coordinator once has to start, as new connections are slow on a busy machine. */
+const shareOfStart = 1 / 3;
 
-/**
- * Bounds every coordinator call that a request, a sign-out or a watched session waits for: each has a fifth of a request's time. A
- * third of it is once left for the coordinator to start, as new connections are slow on a busy machine.
- *
- * @param timeoutMs a request's time, in milliseconds
- */
+/** Bounds every coordinator call that a request, a sign-out or a watched session waits for. @param timeoutMs a request's time, in milliseconds */
 export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): SharedCoordinator {
   let startsUntil: number | undefined;
   const bound = <Result>(call: () => Promise<Result>): Promise<Result> => {
     const now = performance.now();
-    startsUntil ??= now + timeoutMs / 3;
-    const limitMs = Math.ceil(Math.max(timeoutMs / callsInTurn, startsUntil - now));
+    startsUntil ??= now + timeoutMs * shareOfStart;
+    const limitMs = Math.ceil(Math.max(timeoutMs * shareOfCall, startsUntil - now));
     return answerWithin(call(), limitMs, () => new Error(`The coordinator did not answer within ${limitMs} ms`));
   };
   // The async functions also convert a synchronous throw to a rejection.

@@ -19,7 +19,7 @@ describeOwnGoTrue('a project that confirms addresses by itself', () => {
     return Promise.all([first, send()]);
   }
 
-  // Not in the moment of the answer: a browser that has none of our cookies yet is then told from no other one, and gets a 409.
+  // Not at the moment of the answer: without a cookie of ours, a browser cannot be told from another one then, and gets a 409.
   const gapsMs = [0, 50, 600];
 
   it.each(gapsMs)('signs in by a sign-up form that is sent twice, %i ms apart', async (gapMs) => {
