@@ -36,7 +36,7 @@ const shared = {
     ...Object.keys({ ...dependencies, ...peerDependencies }).map((name) => new RegExp(`^${name}(?:/|$)`)),
   ],
   // A warning of how long plugins took: a slow machine is no error.
-  checks: { pluginTimings: false },
+  checks: { bundlerTimings: false },
   onLog: (_level, { message }) => {
     throw new Error(message);
   },
