@@ -6,8 +6,7 @@ import { definitionOf } from './adapter.ts';
 /**
  * Ends one session, or all of a user's sessions that began before the call: at once in this
  * process, within 5 seconds in every process that shares the coordinator. A sign-in completed after
- * the call always works. The provider is not called: end the session there, too. A second factor
- * verified directly at Supabase more than a minute after the call counts as a new sign-in.
+ * the call always works. The provider is not called: end the session there, too.
  *
  * @param auth the return value of `b2bAuth()` or `backendAuth()`
  * @param target a session id (WorkOS `sid`, Supabase `session_id`) or a user id

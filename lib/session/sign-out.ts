@@ -126,7 +126,7 @@ async function end<Content>(
 
 /**
  * The latest start that a copy of a session can name. Only a seal keeps it: an unsealed session's start is a claim,
- * which a second factor at the provider moves.
+ * and a newer token of the session may have a later one.
  */
 export function lastStart<Content>(
   { isSealed }: Pick<SessionSource<Content>, 'isSealed'>,
