@@ -47,7 +47,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
 ];
 
 /** The size limits of lib/. A limit may fall, and rises only in a commit that explains why. */
-const limits = { files: 215, lines: 29_849, longestFile: 320, longFunctions: 2, complexity: 15 };
+const limits = { files: 215, lines: 29_848, longestFile: 320, longFunctions: 2, complexity: 15 };
 
 const files = globSync('lib/**/*.ts').map((path) => read(path.replaceAll('\\', '/').slice('lib/'.length)));
 

@@ -20,8 +20,8 @@ import { tokenOf } from './token-line.ts';
  *   grant. So are those that were issued until a minute later, as the provider's clock may be ahead, unless `allowed` is later.
  * - `allowed`: when the user allowed that client again.
  * - `fresh:` with a pair: calls of `renewSession` until then do not concern these tokens.
- * - `continued`: access tokens that were issued until then, the last call of `endSession` that spared a sign-in of the session or that
- *   sign-in, are of earlier sign-ins, and are renewed before use: the provider may give it their start.
+ * - `continued`: a provider may continue a session's id at a new sign-in, and then gives that one's start to tokens of earlier sign-ins,
+ *   too. So access tokens that were issued until a sign-in was spared, or until the calls that it was spared, are renewed before use.
  * - `own:` with a pair: `continued` until then does not concern these tokens, which are that sign-in's or were issued to it later.
  * - `spent:` with a refresh token, or with a pair where the provider gave its refresh token again: when it was exchanged for tokens of
  *   another organization.
