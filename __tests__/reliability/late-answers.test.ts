@@ -3,6 +3,7 @@ import { getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
 import { ada, encodeSession, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
 import { sendJson, sendText } from '../support/hosts.ts';
+import { createShared } from '../support/shared-memory.ts';
 import { until } from '../support/until.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 import type { Endpoint } from '../../example-app/providers/supabase/types.ts';
@@ -43,8 +44,8 @@ beforeEach(async () => {
 afterEach(() => app.close());
 
 /** The same browser, whose request left with the cookies of now. */
-function before(visitor: Visitor): Visitor {
-  const copy = app.visitor();
+function before(visitor: Visitor, at: BackendApp = app): Visitor {
+  const copy = at.visitor();
   for (const [name, value] of visitor.cookies) copy.cookies.set(name, value);
   return copy;
 }
@@ -100,6 +101,58 @@ describe('a new sign-in is kept when the late request', () => {
     answer.resolve(undefined);
     receive(visitor, await late);
     expect(await emailOf(visitor)).toBe(bob.email);
+  });
+});
+
+describe('a new session is kept when the provider refuses a late refresh with the token of the former one', () => {
+  let time: number;
+  let apps: readonly BackendApp[];
+  const now = (): number => time;
+  beforeEach(() => {
+    [time, apps] = [Date.now(), []];
+  });
+  afterEach(() => Promise.all(apps.map((each) => each.close())));
+
+  async function start(options: Parameters<typeof startBackendApp>[0]): Promise<BackendApp> {
+    const started = await startBackendApp(options);
+    apps = [started, ...apps];
+    return started;
+  }
+
+  /** Lets the access tokens expire. */
+  function expire(): void {
+    time += 3_660_000;
+  }
+
+  it('in one process, after a sign-in and a new password', async () => {
+    const one = await start({ standIn: { now }, options: { now } });
+    const visitor = await one.signedIn();
+    expire();
+    const gate = one.supabase.gate('refresh');
+    const late = before(visitor, one).get('/api/me');
+    await gate.waitFor(1);
+    await postForm(visitor, '/auth/login', ada);
+    await postForm(visitor, '/auth/password', { currentPassword: ada.password, password: 'another password 1' });
+    gate.open();
+    receive(visitor, await late);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+  });
+
+  it('in a process that waited for its turn while another one signed the browser in', async () => {
+    const coordinator = createShared(now);
+    const one = await start({ standIn: { now }, options: { now, coordinator } });
+    const { url, publishableKey: anonKey } = one.supabase;
+    const other = await start({ options: { now, coordinator, url, anonKey } });
+    const visitor = await one.signedIn();
+    expire();
+    const gate = one.supabase.gate('refresh');
+    const [first, late] = [before(visitor, one).get('/api/me'), before(visitor, other).get('/api/me')];
+    await gate.waitFor(1);
+    gate.open();
+    receive(visitor, await first);
+    await postForm(visitor, '/auth/login', ada);
+    receive(visitor, await late);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 });
 

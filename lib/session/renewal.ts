@@ -6,12 +6,11 @@ import type { Allowance } from './allowance.ts';
 import { measureRefresh } from './events.ts';
 import { isRevocation } from './record.ts';
 import type { RefreshStart, Standing } from './record.ts';
-import type { Resolution } from './source.ts';
 import { revocationMs } from './revocations.ts';
 import type { RevocationCheck } from './revocations.ts';
 import type { SessionContext } from './session-context.ts';
 import { verdictReason, verifyStored } from './source.ts';
-import type { ClientFacts, RefreshOutcome, RefreshVariant, StoredSession } from './source.ts';
+import type { ClientFacts, RefreshOutcome, RefreshVariant, Resolution, StoredSession } from './source.ts';
 import { openMs } from './token-line.ts';
 import { placeOf } from './token-lines.ts';
 import type { Exchanged, Place, TokenAnswer } from './token-lines.ts';
@@ -144,6 +143,9 @@ function createRound<Content>(
       // Not by its place: an unverified token may name another user's session.
       const isSuperseded = lines.isSuperseded(placeOf(source.adapter, current), current.issuedAt);
       if (settled.reason === 'superseded' || isSuperseded) return { kind: 'ended', reason: 'superseded' };
+      // The provider ends a session whose browser signs in again: the cookie already holds the new one.
+      const revocation = await revocations.find(first.sessionId, first.beganAt);
+      if (revocation === 'replaced') return { kind: 'ended', reason: revocation };
       if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
       return settled;
     }
@@ -181,11 +183,10 @@ function createAskLine<Content>(context: SessionContext<Content>): (round: Round
   const refresh = createRefresh(context);
   return ({ current, place, former, request: { client, variant } }) => {
     const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> => {
+      const isSpent = revocations.isSpent(revocations.keysOf(current, place.token));
       // A switch leaves an access token that is still valid, and the provider may take a second use of its refresh token for a theft.
-      if (revocations.isSpent(revocations.keysOf(current, place.token)))
-        return Promise.resolve({ kind: 'ended', reason: 'superseded' });
-      const { content } = current;
-      return variant === undefined ? source.refresh(content, signal, client) : variant.refresh(content, signal);
+      if (isSpent) return Promise.resolve({ kind: 'ended', reason: 'superseded' });
+      return variant?.refresh(current.content, signal) ?? source.refresh(current.content, signal, client);
     };
     return lines.run(place, {
       former,
@@ -259,8 +260,7 @@ function createRefresh<Content>({
     call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
     signal: AbortSignal,
   ): Promise<Exchanged> {
-    const { pair } = placeOf(source.adapter, stored);
-    const start = revocations.refreshStart(revocations.keysOf(stored, pair));
+    const start = revocations.refreshStart(revocations.keysOf(stored, placeOf(source.adapter, stored).pair));
     let outcome = await call(signal);
     // The provider may have rotated the token and its answer was lost: resend the same token within its replay window.
     if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await call(signal);
