@@ -183,9 +183,9 @@ function createAskLine<Content>(context: SessionContext<Content>): (round: Round
   const refresh = createRefresh(context);
   return ({ current, place, former, request: { client, variant } }) => {
     const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> => {
-      const isSpent = revocations.isSpent(revocations.keysOf(current, place.token));
       // A switch leaves an access token that is still valid, and the provider may take a second use of its refresh token for a theft.
-      if (isSpent) return Promise.resolve({ kind: 'ended', reason: 'superseded' });
+      if (revocations.isSpent(revocations.keysOf(current, place.token)))
+        return Promise.resolve({ kind: 'ended', reason: 'superseded' });
       return variant?.refresh(current.content, signal) ?? source.refresh(current.content, signal, client);
     };
     return lines.run(place, {
