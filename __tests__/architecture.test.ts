@@ -47,7 +47,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
 ];
 
 /** The size limits of lib/. A limit may fall, and rises only in a commit that explains why. */
-const limits = { files: 215, lines: 29_848, longestFile: 320, longFunctions: 2, complexity: 15 };
+const limits = { longestFile: 320, longFunctions: 2, complexity: 15 };
 
 const files = globSync('lib/**/*.ts').map((path) => read(path.replaceAll('\\', '/').slice('lib/'.length)));
 
@@ -251,12 +251,7 @@ describe('the size of lib/', () => {
   // A translation is a list of texts: it grows with the pages, and with each language.
   const code = files.filter(({ path }) => partOf(path) !== 'texts');
 
-  it('stays within the number of files and lines', () => {
-    expect(code.length).toBeLessThanOrEqual(limits.files);
-    expect(code.reduce((sum, { lines }) => sum + lines, 0)).toBeLessThanOrEqual(limits.lines);
-  });
-
-  it('have no longer file', () => {
+  it('has no longer file', () => {
     expect(code.filter(({ lines }) => lines > limits.longestFile).map(({ path }) => path)).toEqual([]);
   });
 
