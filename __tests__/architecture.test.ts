@@ -47,7 +47,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
 ];
 
 /** The size limits of lib/. A limit may fall, and rises only in a commit that explains why. */
-const limits = { longestFile: 320, longFunctions: 2, complexity: 15 };
+const limits = { longestFile: 400, longFunctions: 2, complexity: 15 };
 
 const files = globSync('lib/**/*.ts').map((path) => read(path.replaceAll('\\', '/').slice('lib/'.length)));
 
