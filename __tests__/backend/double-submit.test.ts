@@ -158,12 +158,41 @@ describe('the shared result of a form', () => {
     expect([await isSignedIn(one), await isSignedIn(other)].filter(Boolean)).toHaveLength(1);
   });
 
-  it('lets no browser in that lacks the cookies of the first response', async () => {
+  it('lets no browser in that lacks the cookies of the first response and does not know the password', async () => {
     await start();
     const [one, other] = [app.visitor(), app.visitor()];
     await postForm(one, '/auth/signup', eve);
-    expect((await postForm(other, '/auth/signup', eve)).status).toBe(409);
+    expect((await postForm(other, '/auth/signup', { ...eve, password: 'battery stapler' })).status).toBe(409);
     expect(await isSignedIn(other)).toBe(false);
+  });
+
+  it('is a sign-up’s for two seconds, also in a browser that has no cookie of ours', async () => {
+    await start();
+    const [first, second, late] = [app.visitor(), app.visitor(), app.visitor()];
+    await postForm(first, '/auth/signup', { ...eve, returnTo: '/account' });
+    app.clock.advance(400);
+    const answer = await postForm(second, '/auth/signup', { ...eve, returnTo: '/account' });
+    expect([answer.status, answer.headers.location]).toEqual([303, '/account']);
+    expect([app.supabase.calls('signup'), await isSignedIn(second)]).toEqual([1, true]);
+    app.clock.advance(1_601);
+    expect((await postForm(late, '/auth/signup', { ...eve, returnTo: '/account' })).status).toBe(409);
+    expect(app.eventTypes().filter((type) => type === 'signed_in')).toHaveLength(1);
+  });
+
+  it.each([
+    ['no cookie of ours', ''],
+    ['another cookie of ours', 'challenge'],
+  ])('is over with the session that it left, in a browser with %s', async (_browser, cookie) => {
+    await start();
+    const visitor = app.visitor();
+    if (cookie !== '') visitor.cookies.set(`${app.cookieName}-${cookie}`, 'x');
+    await postForm(visitor, '/auth/login', ada);
+    await visitor.postJson('/auth/logout');
+    const answer = await postForm(visitor, '/auth/login', ada);
+    expect([answer.status, await isSignedIn(visitor)]).toEqual([303, true]);
+    await postForm(visitor, '/auth/signup', eve);
+    await visitor.postJson('/auth/logout');
+    expect((await postForm(visitor, '/auth/signup', eve)).status).toBe(409);
   });
 
   it('is a session of their own for two browsers that sign in one after the other', async () => {

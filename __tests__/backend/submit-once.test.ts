@@ -16,7 +16,9 @@ interface Post {
   readonly peer?: string;
   readonly cookies?: Readonly<Record<string, string>>;
   readonly fields?: Readonly<Record<string, string>>;
+  /** The session of the cookies that the first response left. */
   readonly session?: () => Promise<object | null>;
+  readonly provesSender?: boolean;
   /** What its own work answers. */
   readonly status?: number;
   readonly writes?: readonly CookieWrite[];
@@ -50,6 +52,7 @@ function startProcess() {
         session,
         status = 303,
         writes = [],
+        provesSender = false,
         ...own
       } = {
         ...typical,
@@ -60,7 +63,7 @@ function startProcess() {
         ...own,
         req: { headers, originalUrl },
         cookies: new Map(Object.entries(cookies).map(([name, value]) => [name, [value]])),
-        resolveSession: session,
+        definition: { resolver: { resolve: () => session?.().then((found) => ({ session: found })) } },
         written,
         writeCookies: (more: readonly CookieWrite[]) => void written.push(...more),
       } as unknown as AuthRequest;
@@ -70,7 +73,7 @@ function startProcess() {
         request.writeCookies(writes);
         return Promise.resolve({ ...redirect(303, '/'), status });
       };
-      await submitOnce(request, new Map(Object.entries(fields)), work);
+      await submitOnce(request, { fields: new Map(Object.entries(fields)), provesSender, submit: work });
       return { isOwnWork, written };
     },
   };
@@ -135,6 +138,12 @@ describe('a second post', () => {
   it('shares nothing where the browser has no cookie, which could be any other browser', async () => {
     expect(await isShared({ cookies: {} }, { cookies: {} })).toBe(false);
     expect(await isShared({ cookies: { consent: 'yes' } }, { cookies: { consent: 'yes' } })).toBe(false);
+  });
+
+  it('is shared without a cookie where the fields prove who sends them', async () => {
+    const post = { cookies: {}, provesSender: true };
+    expect(await isShared(post, post)).toBe(true);
+    expect(await isShared(post, { ...post, fields: { email: 'eve@example.com' } })).toBe(false);
   });
 
   it.each([

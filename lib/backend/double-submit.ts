@@ -1,19 +1,29 @@
 import { createSharedOutcomes } from '../core/shared-outcomes.ts';
+import { encodeCookieValue } from '../core/cookies.ts';
 import type { CookieWrite } from '../core/cookies.ts';
 import type { Fields } from '../http/body.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
-import { requestTarget } from '../http/message.ts';
+import { clientFacts, requestTarget } from '../http/message.ts';
 import type { Reply } from '../http/reply.ts';
+import { signedOut } from '../session/source.ts';
 import type { BackendOptions } from './options.ts';
 
+/** One POST of a form. */
+interface Submission {
+  readonly fields: Fields;
+  /** Whether the fields prove who sends them, as a password does. Then a browser without a cookie of ours shares a success, too. */
+  readonly provesSender: boolean;
+  readonly submit: () => Promise<Reply>;
+}
+
 /** Answers a form's POST, or shares the answer to the same form that the browser has just sent. */
-export type SubmitOnce = (request: AuthRequest, fields: Fields, submit: () => Promise<Reply>) => Promise<Reply>;
+export type SubmitOnce = (request: AuthRequest, submission: Submission) => Promise<Reply>;
 
 /** What a form's first POST led to. */
 interface Outcome {
   readonly reply: Reply;
   readonly writes: readonly CookieWrite[];
-  /** Whether the browser has cookies of ours; without one, nothing tells it from another one at the same address. */
+  /** Whether it is known to be of this browser: by its cookies of ours, or by the fields. Nothing else tells it from another one at the same address. */
   readonly isOfBrowser: boolean;
 }
 
@@ -25,6 +35,7 @@ const repeatMs = 2_000;
  *
  * Both have the same URL, fields, address and browser, and the same cookies. The second click may leave before or after the first
  * response arrives, so a success is kept for the cookies that the first request had, and for those that its response left.
+ * A browser that had none is known by its password at sign-up, where the second POST would find the address in use.
  */
 export function createSubmitOnce({ now, cookieName }: Pick<BackendOptions, 'now' | 'cookieName'>): SubmitOnce {
   const outcomes = createSharedOutcomes<Outcome>({
@@ -33,23 +44,28 @@ export function createSubmitOnce({ now, cookieName }: Pick<BackendOptions, 'now'
   });
 
   /** An outcome is over with the session that it left: after a sign-out the same form is a new sign-in. */
-  async function isOver(request: AuthRequest, own: OwnCookies): Promise<boolean> {
-    const hasSession = [...own.keys()].some((name) => name === cookieName || name.startsWith(`${cookieName}.`));
-    return hasSession && (await request.resolveSession().catch(() => null)) === null;
+  async function isOver(request: AuthRequest, { writes }: Outcome): Promise<boolean> {
+    const left = cookiesOf(request, cookieName, writes);
+    const session = [...left].filter(([name]) => name === cookieName || name.startsWith(`${cookieName}.`));
+    if (session.length === 0) return false;
+    const { req, peer, definition } = request;
+    // It may spend no token: this response cannot say so yet.
+    const resolved = definition.resolver.resolve(headerOf(session), () => true, clientFacts(req, peer));
+    return (await resolved.catch(() => signedOut)).session === null;
   }
 
-  return async (request, fields, submit) => {
+  return async (request, { fields, provesSender, submit }) => {
     const form = formOf(request, fields);
     const own = cookiesOf(request, cookieName);
     const key = [...form, textOf(own)];
     const known = outcomes.kept(key);
-    const isPast = known !== undefined && (await isOver(request, own));
+    const isPast = known !== undefined && (await isOver(request, known));
     // Another request may have started the work again meanwhile.
     if (isPast && outcomes.kept(key) === known) outcomes.forget(key);
     let isFirst = false as boolean;
     const outcome = await outcomes.share(key, async () => {
       isFirst = true;
-      return { reply: await submit(), writes: request.written, isOfBrowser: own.size > 0 };
+      return { reply: await submit(), writes: request.written, isOfBrowser: provesSender || own.size > 0 };
     });
     const { reply, writes } = outcome;
     // Each response stores the cookies itself: browsers drop those of a navigation that another one replaced.
@@ -72,6 +88,12 @@ function cookiesOf({ cookies }: AuthRequest, cookieName: string, writes: readonl
     if (value !== undefined) own.set(name, [value]);
   }
   return own;
+}
+
+/** As the browser sends them. */
+function headerOf(cookies: readonly (readonly [string, readonly string[]])[]): string {
+  const pairs = cookies.flatMap(([name, values]) => values.map((value) => `${name}=${encodeCookieValue(value)}`));
+  return pairs.join('; ');
 }
 
 function textOf(own: OwnCookies): string {

@@ -46,6 +46,8 @@ export interface Form<About extends Found = Found> {
   readonly submit?: Submit<About>;
   /** Whether a POST that is sent twice has one answer. Default: each. One that asks for a challenge has its own, which works once. */
   readonly isShared?: (request: AuthRequest, fields: Fields) => boolean;
+  /** Whether a double submit is known by its fields where the browser has no cookie of ours. Only a form with a password may say so. */
+  readonly provesSender?: boolean;
   /** Answers a failure of `submit` that this form cannot mend. What it throws has the general error page. */
   readonly leave?: (request: AuthRequest, error: unknown, about: About) => Next | undefined | Promise<Next | undefined>;
 }
@@ -143,7 +145,8 @@ async function submitForm<About extends Found>(
         : toReply(request, next);
     }
   };
-  return form.isShared?.(request, fields) === false ? answer() : backend.submitOnce(request, fields, answer);
+  if (form.isShared?.(request, fields) === false) return answer();
+  return backend.submitOnce(request, { fields, provesSender: form.provesSender === true, submit: answer });
 }
 
 async function findFor<About>(

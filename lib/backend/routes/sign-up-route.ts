@@ -37,6 +37,7 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
     path: settings.signupPath,
     option: 'signupPath',
     ownPage: settings.pages.signUp,
+    provesSender: true,
     page(request, { returnTo, fields, error }) {
       const isOtherAccount = wantsOtherAccount(request, fields);
       backend.passwordRule.learn(error);
