@@ -77,6 +77,30 @@ describeOnExpress('forwarded headers', () => {
     });
   });
 
+  it.each([
+    ['wss', 'https'],
+    ['WSS', 'https'],
+    ['Https', 'https'],
+    ['wss, http', 'https'],
+    ['ws', 'http'],
+    ['WS', 'http'],
+    ['wsss', 'http'],
+  ])('with the protocol %s, as Traefik names a WebSocket, mean %s', async (proto, protocol) => {
+    await withApp({ before: trusting('loopback') }, async (app) => {
+      const { uri, secure } = await originOf(app, { ...forwarded, 'x-forwarded-proto': proto });
+      expect([uri, secure]).toEqual([`${protocol}://www.example.com/callback`, protocol === 'https']);
+    });
+  });
+
+  it('with the protocol wss are ignored if trust proxy does not trust this peer', async () => {
+    await withApp({ before: trusting('10.0.0.1') }, async (app) => {
+      expect(await originOf(app, { 'x-forwarded-proto': 'wss' })).toEqual({
+        uri: `http://127.0.0.1:${app.port}/callback`,
+        secure: false,
+      });
+    });
+  });
+
   it('are ignored if trust proxy does not trust this peer', async () => {
     await withApp({ before: trusting('10.0.0.1') }, async (app) => {
       const uri = `http://127.0.0.1:${app.port}/callback`;

@@ -32,9 +32,14 @@ const isPlainHost = /^(?:[a-z0-9](?:[a-z0-9._-]*[a-z0-9.])?|\[[0-9a-f:.]+\])(?::
 /** `http` or `https`, as the visitor sees it. */
 export function protocolOf(req: HostRequest): 'http' | 'https' {
   const socketProtocol = 'encrypted' in req.socket && req.socket.encrypted === true ? 'https' : 'http';
-  const forwarded = trustsPeer(req) ? firstOf(req.headers['x-forwarded-proto']) : undefined;
-  if (forwarded === undefined) return socketProtocol;
-  return forwarded.toLowerCase() === 'https' ? 'https' : 'http';
+  return (trustsPeer(req) ? forwardedProtocol(req) : undefined) ?? socketProtocol;
+}
+
+/** What a proxy says. Traefik names a WebSocket by `ws` and `wss`, whose origins are those of http and https (RFC 6455 §4.1, §10.2). */
+function forwardedProtocol(req: HostRequest): 'http' | 'https' | undefined {
+  const said = firstOf(req.headers['x-forwarded-proto']);
+  if (said === undefined) return undefined;
+  return /^(?:https|wss)$/i.test(said) ? 'https' : 'http';
 }
 
 /**
@@ -42,8 +47,7 @@ export function protocolOf(req: HostRequest): 'http' | 'https' {
  * proxy of the application: anyone can send the header.
  */
 export function isHttpsIgnored(req: HostRequest): boolean {
-  const isSaid = firstOf(req.headers['x-forwarded-proto']) === 'https';
-  return isSaid && protocolOf(req) === 'http' && isPrivate(req.socket.remoteAddress);
+  return forwardedProtocol(req) === 'https' && protocolOf(req) === 'http' && isPrivate(req.socket.remoteAddress);
 }
 
 function hostOf(req: HostRequest): string | undefined {
