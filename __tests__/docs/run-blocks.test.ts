@@ -216,7 +216,7 @@ describe('the examples of README and docs', () => {
     const packages = blocks.flatMap(foreignImports).map(packageOf);
     const mcp = mcpSdk.map(packageOf);
     // `__tests__/frameworks` runs these.
-    const frameworks = ['@nestjs/common', '@nestjs/core', '@react-router/express', 'react-router'];
+    const frameworks = ['@nestjs/common', '@nestjs/core', '@react-router/express', 'next', 'react-router'];
     const others = [...frameworks, 'redis', 'supertest', 'vite', '@playwright/test'];
     expect(new Set(packages)).toEqual(new Set([...sql, ...mcp, ...others]));
   });

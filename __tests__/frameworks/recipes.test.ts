@@ -1,14 +1,10 @@
-import { fork } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import ts from 'typescript';
 import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import type { StandInUser, WorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import { codeBlocks } from '../support/markdown.ts';
-import type { ExampleReport } from '../support/run-examples.ts';
+import { recipeBlock, runExamples, withoutTypes } from '../support/recipe-code.ts';
+import type { RunningExamples } from '../support/recipe-code.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Visitor } from '../support/visitor.ts';
 
@@ -23,22 +19,8 @@ function write(name: string, text: string): string {
   return file;
 }
 
-/** As the frameworks' own build does: NestJS needs decorators, which Node does not strip. */
-function compile(recipe: string, text: string, name: string, change = (code: string): string => code): string {
-  const path = `docs/recipes/${recipe}.md`;
-  const found = codeBlocks({ path, text: readFileSync(path, 'utf8') }).find(({ code }) => code.includes(text));
-  const compilerOptions = {
-    target: ts.ScriptTarget.ES2023,
-    module: ts.ModuleKind.ESNext,
-    experimentalDecorators: true,
-    verbatimModuleSyntax: true,
-  };
-  return write(name, ts.transpileModule(change(found?.code ?? ''), { compilerOptions }).outputText);
-}
-
 let workos: WorkosStandIn;
-let child: ChildProcess;
-const reports = new Map<string, ExampleReport>();
+let examples: RunningExamples;
 
 beforeAll(async () => {
   rmSync(directory, { recursive: true, force: true });
@@ -47,38 +29,20 @@ beforeAll(async () => {
     @Get() outage() { throw new AuthError('provider_unavailable', { retryAfter: 7 }); }
   }
   @Module`;
-  const nest = compile('nestjs', 'NestFactory', 'nest.js', (code) =>
-    code.replace('@Module', outage).replace('controllers: [', 'controllers: [OutageController, '),
-  );
-  const router = compile('react-router', 'createRequestHandler', 'router.js');
-  compile('react-router', 'requireUser', 'require-user.js');
+  const nestApp = recipeBlock('nestjs', 'NestFactory')
+    .replace('@Module', outage)
+    .replace('controllers: [', 'controllers: [OutageController, ');
+  const nest = write('nest.js', withoutTypes(nestApp));
+  const router = write('router.js', withoutTypes(recipeBlock('react-router', 'createRequestHandler')));
+  write('require-user.js', withoutTypes(recipeBlock('react-router', 'requireUser')));
   const build = write('build.js', serverBuild);
   workos = await startWorkosStandIn({ clientId: 'client_test', apiKey: 'sk_test_frameworks' });
-  child = fork('__tests__/support/run-examples.ts', [nest, router], {
-    execArgv: ['--disable-warning=ExperimentalWarning'],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: {
-      PATH: process.env['PATH'],
-      B2B_CLIENT_ID: workos.clientId,
-      B2B_API_KEY: workos.apiKey,
-      B2B_COOKIE_PASSWORD: randomBytes(32).toString('base64'),
-      B2B_API_HOSTNAME: workos.hostname,
-      B2B_API_PORT: String(workos.port),
-      B2B_API_HTTPS: 'false',
-      REACT_ROUTER_BUILD: pathToFileURL(build).href,
-    },
-  });
-  await new Promise<void>((resolve, reject) => {
-    child.on('message', (report: ExampleReport) =>
-      report.file === '' ? resolve() : void reports.set(report.file, report),
-    );
-    child.on('exit', (code) => reject(new Error(`The examples ended with ${code}`)));
-  });
-  child.removeAllListeners('exit');
+  const env = { REACT_ROUTER_BUILD: pathToFileURL(build).href };
+  examples = await runExamples([nest, router], workos, { env });
 }, 60_000);
 
 afterAll(async () => {
-  child.kill('SIGKILL');
+  examples.kill();
   await workos.close();
   rmSync(directory, { recursive: true, force: true });
 });
@@ -103,11 +67,7 @@ export const prerender = [];
 export const routeDiscovery = { mode: 'initial' };
 `;
 
-function originOf(name: string): string {
-  const report = reports.get(join(directory, name));
-  expect(report).toMatchObject({ port: expect.any(Number) });
-  return `http://127.0.0.1:${report?.port}`;
-}
+const originOf = (name: string): string => examples.originOf(join(directory, name));
 
 async function signedIn(origin: string, user: StandInUser = personal): Promise<Visitor> {
   workos.redirectUris.push(`${origin}/callback`);

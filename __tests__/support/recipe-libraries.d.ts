@@ -30,6 +30,9 @@ declare module 'next' {
     getRequestHandler(): (req: IncomingMessage, res: ServerResponse) => Promise<void>;
   }
   export default function next(options: { readonly dev: boolean }): NextServer;
+  export type GetServerSideProps = (context: {
+    readonly req: IncomingMessage;
+  }) => Promise<{ readonly props: Readonly<Record<string, unknown>> }>;
 }
 
 declare module 'next/headers' {

@@ -1,7 +1,7 @@
 /**
- * Runs examples as their reader would: each file is imported by its path, `express-auth-adapters` is this package's source,
- * `next` a stand-in, WorkOS' SDK calls the local one, and every `listen` gets a free port of the loopback address in place of the example's own. Started by `run-blocks.test.ts`, to
- * which it tells what happened.
+ * Runs examples as their reader would: each file is imported by its path, and `express-auth-adapters` is this package's source.
+ * For the blocks of the docs `next` is a stand-in, and WorkOS' SDK calls the local one. Every `listen` gets a free port of the loopback
+ * address in place of the example's own. Started by `run-blocks.test.ts` and `recipe-code.ts`, which it tells what happened.
  *
  *     node run-examples.ts <file>…
  */
@@ -17,7 +17,7 @@ export interface ExampleReport {
   readonly error?: string;
 }
 
-const root = pathToFileURL(`${process.cwd()}/`);
+const root = new URL('../../', import.meta.url);
 
 const standIn = (file: string): string => new URL(`__tests__/support/${file}`, root).href;
 
@@ -25,7 +25,7 @@ registerHooks({
   resolve(specifier, context, nextResolve) {
     const isExample = context.parentURL?.includes('/reports/docs-runs/') === true;
     if (isExample && specifier === '@workos-inc/node') return nextResolve(standIn('recipe-workos.ts'), context);
-    if (specifier === 'next') return nextResolve(standIn('recipe-next.ts'), context);
+    if (isExample && specifier === 'next') return nextResolve(standIn('recipe-next.ts'), context);
     const [isOwn, entry] = /^express-auth-adapters(?:\/(\w+(?:\/\w+)?))?$/.exec(specifier) ?? [];
     if (isOwn === undefined) return nextResolve(specifier, context);
     const file = entry === undefined ? 'index' : entry.startsWith('texts/') ? entry : `${entry}/index`;
