@@ -1,10 +1,10 @@
 /**
  * Prints how many files and functions of lib/ a request enters, by V8's precise coverage, as a Markdown table.
  *
- *     node tools/request-files.ts [--list]
+ *     node tools/request-files.ts [--list | --json]
  *
  * Each request is made twice before it is counted, so that modules are loaded and keys and sessions are cached.
- * `--list` names the files as well.
+ * `--list` names the files as well; `--json` writes titles and numbers of files alone.
  */
 import { Session } from 'node:inspector/promises';
 import { demoUsers, startB2bApp } from '../__tests__/support/b2b-app.ts';
@@ -79,9 +79,15 @@ const rows: Readonly<Record<string, Entered>> = {
   ),
 };
 
-console.log('| Request | Files | Functions |\n| --- | --- | --- |');
-for (const [title, { files, functions }] of Object.entries(rows)) {
-  console.log(`| ${title} | ${files.length} | ${functions} |`);
+if (process.argv.includes('--json')) {
+  console.log(
+    JSON.stringify(Object.fromEntries(Object.entries(rows).map(([title, { files }]) => [title, files.length]))),
+  );
+} else {
+  console.log('| Request | Files | Functions |\n| --- | --- | --- |');
+  for (const [title, { files, functions }] of Object.entries(rows)) {
+    console.log(`| ${title} | ${files.length} | ${functions} |`);
+  }
 }
 if (process.argv.includes('--list')) {
   for (const [title, { files }] of Object.entries(rows)) console.log(`\n${title}:\n${files.join('\n')}`);

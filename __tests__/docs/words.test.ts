@@ -7,7 +7,6 @@ const words = {
   everybody: { pattern: /\b(?:every|any)body\b/gi, instead: 'everyone, all users, anyone who' },
   'belongs into': { pattern: /\bbelongs? into\b/gi, instead: 'belongs in, add it to' },
   whoever: { pattern: /\bwhoever\b/gi, instead: 'anyone who, users who' },
-  rooms: { pattern: /\brooms\b/gi, instead: 'folders' },
   visits: { pattern: /\bvisits\b/gi, instead: 'requests, sign-ins, runs' },
   mutants: { pattern: /\bmutants?\b/gi, instead: 'mutation' },
   'e-mail': { pattern: /\be-mails?\b/gi, instead: 'email, email messages' },

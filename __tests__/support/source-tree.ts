@@ -45,7 +45,7 @@ export function readSource(path: string, text: string): SourceFile {
 }
 
 /** All nodes below `node`; those that `isClosed` are listed, and not entered. */
-function descendants(node: ts.Node, isClosed: (node: ts.Node) => boolean = () => false): ts.Node[] {
+export function descendants(node: ts.Node, isClosed: (node: ts.Node) => boolean = () => false): ts.Node[] {
   const found: ts.Node[] = [];
   const visit = (child: ts.Node): void => {
     found.push(child);
