@@ -165,6 +165,15 @@ describe('a network', () => {
     expect(await refusal()).toBeDefined();
   });
 
+  it('has a limit for links that valid ones neither use up nor reset', async () => {
+    for (let count = 0; count < 99; count += 1) await (await throttle.link(home)).end('keep');
+    for (let count = 0; count < 200; count += 1) await (await throttle.link(home)).end('forgive');
+    await (await throttle.link(home)).end('keep');
+    await expect(throttle.link(home)).rejects.toMatchObject({ code: 'rate_limited' });
+    await expect(throttle.link(elsewhere)).resolves.toBeDefined();
+    expect(await refusal()).toBeUndefined();
+  });
+
   it('is not used up by one account that is closed: behind an address there may be a whole office', async () => {
     await fail(10);
     for (let count = 0; count < 200; count += 1) expect(await refusal()).toBeDefined();
@@ -490,6 +499,8 @@ describe('a store that is away', () => {
     throttle = create({ store });
     for (const open of [
       throttle.attempt('ada@example.com', home),
+      throttle.link(home),
+      throttle.message('ada@example.com', home),
       throttle.code('factor:1'),
       throttle.mailedCode('ada@example.com', undefined),
       throttle.mail('ada@example.com'),
@@ -497,7 +508,11 @@ describe('a store that is away', () => {
       await (await open).end('keep');
     }
     expect(new Set(keys)).toEqual(
-      new Set(['test:network:', 'test:account:', 'test:code:', 'test:mailedCode:', 'test:mail:']),
+      new Set(
+        ['network', 'account', 'link', 'messages', 'message', 'code', 'mailedCode', 'mail'].map(
+          (limit) => `test:${limit}:`,
+        ),
+      ),
     );
   });
 

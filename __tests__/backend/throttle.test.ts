@@ -110,6 +110,67 @@ it('sign-ups and emails count even when they succeed, so that no mailbox is floo
   ).toBe(429);
 });
 
+describe('emails, passwords and links of one network', () => {
+  const to = (email: string) => app.visitor().postJson('/auth/resend', { email });
+  const link = (tokenHash: string, type = 'signup'): Promise<Answer> =>
+    postForm(app.visitor(), '/auth/confirm', { token_hash: tokenHash, type });
+  const waiting = { email: 'grace@example.com', password: 'battery staple' };
+  /** @returns the token of a valid link */
+  async function startWithLink(): Promise<string> {
+    await start({ standIn: { autoconfirm: false, mailFrequency: 0 } });
+    await app.visitor().postJson('/auth/signup', waiting);
+    return app.supabase.mails.at(-1)?.tokenHash ?? '';
+  }
+
+  it('have limits of their own: after a hundred sign-ups, right passwords and valid links pass', async () => {
+    const valid = await startWithLink();
+    const statuses: number[] = [];
+    for (let index = 0; index < 100; index += 1) {
+      const account = { email: `new${index}@example.com`, password: 'battery staple' };
+      statuses.push((await app.visitor().postJson('/auth/signup', account)).status);
+    }
+    expect(statuses).toEqual([...Array<number>(99).fill(200), 429]);
+    expect((await app.visitor().postJson('/auth/login', ada)).status).toBe(200);
+    expect((await link(valid)).status).toBe(303);
+    expect((await to('one-more@example.com')).status).toBe(429);
+  });
+
+  it('have limits of their own: after a hundred wrong passwords, links pass and emails are sent', async () => {
+    const valid = await startWithLink();
+    for (let index = 0; index < 100; index += 1) await guess(`unknown${index}@example.com`);
+    expect((await app.visitor().postJson('/auth/login', ada)).status).toBe(429);
+    expect((await link(valid)).status).toBe(303);
+    expect((await to(ada.email)).status).toBe(200);
+  });
+
+  // Supabase makes a link's token of the address and the code in the same email, so who knows an address can guess it.
+  it('have limits of their own: a hundred invented links close links, and not passwords', async () => {
+    const valid = await startWithLink();
+    const invented = Array.from({ length: 100 }, (_, index) => `invented-${index}`);
+    for (const token of invented) expect((await link(token)).status).toBe(400);
+    expect((await link(valid)).status).toBe(429);
+    expect((await app.visitor().postJson('/auth/login', ada)).status).toBe(200);
+  });
+
+  it('count no valid link', async () => {
+    await startWithLink();
+    for (let index = 0; index < 101; index += 1) {
+      await app.supabase.invite(`new${index}@example.com`);
+      expect((await link(app.supabase.mails.at(-1)?.tokenHash ?? '', 'invite')).status).toBe(303);
+    }
+  });
+
+  it('have limits of their own for an account: ten emails leave its password open, ten wrong passwords its emails', async () => {
+    await start({ standIn: { autoconfirm: false, mailFrequency: 0 } });
+    for (let index = 0; index < 10; index += 1) expect((await to(ada.email)).status).toBe(200);
+    expect((await to(ada.email)).status).toBe(429);
+    expect((await app.visitor().postJson('/auth/login', ada)).status).toBe(200);
+    await guessTimes(10, 'mary@example.com');
+    expect((await guess('mary@example.com')).status).toBe(429);
+    expect((await app.visitor().postJson('/auth/forgot', { email: 'mary@example.com' })).status).toBe(200);
+  });
+});
+
 describe('invented codes and links', () => {
   const from = (address: string) => ({ accept: 'application/json', 'x-test-address': address });
   const options: BackendAppSetup['options'] = { clientAddress: (req) => String(req.headers['x-test-address']) };

@@ -22,6 +22,7 @@ export interface OpenAttempt {
 /** The throttle with attempts that end when the test says so. Each rejects with `rate_limited` where it is refused. */
 export interface Throttle {
   attempt(account: string | undefined, address: string | undefined): Promise<OpenAttempt>;
+  link(address: string | undefined): Promise<OpenAttempt>;
   message(account: string, address: string | undefined): Promise<OpenAttempt>;
   code(subject: string): Promise<OpenAttempt>;
   mailedCode(account: string, address: string | undefined): Promise<OpenAttempt>;
@@ -63,6 +64,7 @@ export function createThrottle({ store, keyPrefix, now = Date.now, ...parts }: T
 
   return {
     attempt: (account, from) => open(from, (work) => attempts.run(req, account, work)),
+    link: (from) => open(from, (work) => attempts.runLink(req, work)),
     message: (account, from) => open(from, (work) => attempts.runMessage(req, account, work)),
     code: (subject) => open(undefined, (work) => attempts.runCode(req, subject, work)),
     mailedCode: (account, from) => open(from, (work) => attempts.runMailedCode(req, account, work)),

@@ -30,6 +30,11 @@ const codes = { windowSeconds, isClosedByLast: true, event: 'code', reason: tooM
 const limits = {
   account: { points: 10, windowSeconds, event: 'account', reason: undefined },
   network: { points: 100, windowSeconds, event: 'network', reason: undefined },
+  // A hundred sign-ups of one office must not close its passwords, nor ten wrong passwords the email for a new one.
+  message: { points: 10, windowSeconds, event: 'account', reason: undefined },
+  messages: { points: 100, windowSeconds, event: 'network', reason: undefined },
+  // GoTrue hashes an address and its six-digit code to a link's token, so who knows an address can guess there, too.
+  link: { points: 100, windowSeconds, event: 'network', reason: undefined },
   code: { points: 5, ...codes },
   mailedCode: { points: 30, ...codes },
   mail: { points: 1, windowSeconds: mailWaitSeconds, event: 'account', reason: mailedBefore },
@@ -39,7 +44,7 @@ const limits = {
 type Scope = keyof typeof limits;
 
 /**
- * Limits attempts before the backend is called. All methods reject with `rate_limited` before `work` starts, or with its error.
+ * Limits attempts before the backend is called. Guesses, links and messages have counts of their own. All methods reject with `rate_limited` before `work` starts, or with its error.
  * A refused attempt is not counted, only failures and attempts in progress are: `retryAfter` is the seconds until the window
  * ends, or one while attempts in progress may still make room.
  */
@@ -47,10 +52,12 @@ export interface Attempts {
   /**
    * Runs an attempt that counts against its network, and against its account there, so that the owner can sign in from elsewhere.
    *
-   * @param email in any spelling; `undefined` for a code or a link, which names no account
+   * @param email in any spelling; `undefined` for an answer that names no account, such as a passkey's
    */
   run<Result>(req: IncomingMessage, email: string | undefined, work: () => Promise<Result>): Promise<Result>;
-  /** The same for a call that signs up or sends a message: one that succeeds stays counted. */
+  /** Runs an attempt with the token of an email's link or the code of a callback, which counts against its network. */
+  runLink<Result>(req: IncomingMessage, work: () => Promise<Result>): Promise<Result>;
+  /** Runs a call that signs up or sends a message, for its account and network: one that succeeds stays counted. */
   runMessage<Result>(req: IncomingMessage, account: string, work: () => Promise<Result>): Promise<Result>;
   /**
    * Runs an attempt with a six-digit code. After five wrong ones, from any networks, all are refused for 15 minutes.
@@ -70,7 +77,7 @@ export interface Attempts {
   runMail<Result>(email: string, work: () => Promise<Result>): Promise<Result>;
 }
 
-/** A `guess` of a password or a six-digit code; a `link`, too long to guess; a `message`, which signs up or sends an email. */
+/** A `guess` of a password or a six-digit code; a `link`, or another long text; a `message`, which signs up or sends an email. */
 type Kind = 'guess' | 'link' | 'message';
 
 /** Failures that guessing passwords, addresses, codes or links causes. */
@@ -89,7 +96,7 @@ function endOf(scope: Scope, kind: Kind, failure?: { readonly error: unknown }):
   if (failure === undefined) {
     if (kind === 'message') return 'keep';
     // The network's count also covers other accounts, so only this attempt is taken back there.
-    return scope === 'network' ? 'cancel' : 'forgive';
+    return limits[scope].event === 'network' ? 'cancel' : 'forgive';
   }
   const { error } = failure;
   if (!(error instanceof AuthError)) return 'cancel';
@@ -113,6 +120,7 @@ export function createAttempts(parts: ThrottleParts): Attempts {
     const run: Attempts['runCode'] & Attempts['runChallenge'] = (_req, _subject, work) => work();
     return {
       run,
+      runLink: (_req, work) => work(),
       runMessage: run,
       runCode: run,
       runMailedCode: run,
@@ -123,21 +131,20 @@ export function createAttempts(parts: ThrottleParts): Attempts {
   const within = createWithin(parts.throttle, parts);
   const addressOf = createClientAddress(parts.clientAddress, parts.emit);
   const networkOf = (req: IncomingMessage): string | undefined => networkKey(addressOf(req));
-  const withAccount = <Result>(
-    req: IncomingMessage,
-    email: string | undefined,
-    kind: Kind,
-    work: () => Promise<Result>,
-  ): Promise<Result> => {
-    const network = networkOf(req);
-    const account = email === undefined ? undefined : accountKey(email, network);
-    return within('network', network, kind, () => within('account', account, kind, work));
-  };
   // The network comes first: one that is over its limit must not add accounts to the store, or use up the limit of all. A
   // refusal by an inner limit counts for nothing there, since a whole office may share one address.
   return {
-    run: async (req, email, work) => withAccount(req, email, email === undefined ? 'link' : 'guess', work),
-    runMessage: async (req, account, work) => withAccount(req, account, 'message', work),
+    async run(req, email, work) {
+      const network = networkOf(req);
+      if (email === undefined) return within('network', network, 'link', work);
+      return within('network', network, 'guess', () => within('account', accountKey(email, network), 'guess', work));
+    },
+    runLink: async (req, work) => within('link', networkOf(req), 'link', work),
+    async runMessage(req, account, work) {
+      const network = networkOf(req);
+      const key = accountKey(account, network);
+      return within('messages', network, 'message', () => within('message', key, 'message', work));
+    },
     async runCode(req, subject, work) {
       return within('network', networkOf(req), 'guess', () => within('code', hash(subject), 'guess', work));
     },
@@ -206,6 +213,9 @@ async function openCounters({ redis, keyPrefix = defaultPrefix }: ThrottleOption
   return {
     account: counterOf('account'),
     network: counterOf('network'),
+    message: counterOf('message'),
+    messages: counterOf('messages'),
+    link: counterOf('link'),
     code: counterOf('code'),
     mailedCode: counterOf('mailedCode'),
     mail: counterOf('mail'),

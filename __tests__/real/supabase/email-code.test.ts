@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { Answer, Visitor } from '../../support/visitor.ts';
 import { cookieName, followTo, startRealApp, useRealApp } from '../support/application.ts';
 import type { RealApp } from '../support/application.ts';
 import { describeGoTrue } from '../support/describe-with.ts';
-import { anotherMailIsAllowed, codeIn, press } from '../support/mail-links.ts';
+import { anotherMailIsAllowed, codeIn, linkFields, press } from '../support/mail-links.ts';
 import type { Mail } from '../support/mail-sink.ts';
 import { newUser } from '../support/project.ts';
 
@@ -92,6 +93,13 @@ describeGoTrue('sign-in by a code from an email', () => {
     const second = await asked(email);
     expect((await give(first.visitor, email, codeIn(first.mail))).status).toBe(422);
     expect((await give(first.visitor, email, codeIn(second.mail))).status).toBe(200);
+  });
+
+  it('is one with the link: its token is the hash of address and code, so links are limited like guesses', async () => {
+    const { email } = await real.project.addUser();
+    const { mail } = await asked(email);
+    const hash = createHash('sha224').update(email + codeIn(mail));
+    expect(linkFields(mail).token_hash.replace('pkce_', '')).toBe(hash.digest('hex'));
   });
 
   it('refuses codes for an address after five wrong ones, unlike GoTrue itself; the link still works', async () => {

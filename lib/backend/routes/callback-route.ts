@@ -151,8 +151,8 @@ async function answerCode(
   if (pending.some(({ spentCode }) => spentCode === fingerprint(code))) return startOver(backend, request, pending);
   const spend = (): Promise<Outcome> => spendCode(request, { code, pending, verifiers });
   try {
-    // A made-up code counts like a wrong password: Supabase limits this server's calls, and refreshes share that limit.
-    const { prepared, writes } = await attempts.run(request.req, undefined, spend);
+    // A made-up code counts like a made-up link: Supabase limits this server's calls, and refreshes share that limit.
+    const { prepared, writes } = await attempts.runLink(request.req, spend);
     return redirect(303, await storeSignIn(backend, request, prepared, writes));
   } catch (error) {
     const [newest, ...others] = pending;

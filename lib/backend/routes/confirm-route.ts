@@ -75,7 +75,7 @@ async function spendLink(
   const { settings, supabase, attempts } = backend;
   const verify = () =>
     supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
-  const { session: issued } = await attempts.run(request.req, undefined, verify);
+  const { session: issued } = await attempts.runLink(request.req, verify);
   if (issued === null) return null;
   return prepareSignIn(backend, request, { issued, returnTo, needs: needsOf(issued, isForPassword(settings, type)) });
 }
