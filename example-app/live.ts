@@ -13,8 +13,10 @@ export function liveSockets(b2b: Router): UpgradeListener {
     authenticateUpgrade(b2b, req).then(
       ({ session, ended }) =>
         sockets.handleUpgrade(req, socket, head, (live) => {
+          const close = (): void => live.close(4401, 'The session has ended.');
+          if (ended.aborted) close();
+          else ended.addEventListener('abort', close);
           live.send(`open, for ${session.user.email ?? session.user.id}`);
-          ended.addEventListener('abort', () => live.close(4401, 'The session has ended.'));
         }),
       (error: unknown) => refuseUpgrade(socket, error),
     );

@@ -2,9 +2,12 @@ import http from 'node:http';
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import express from 'express';
+import type { Router } from 'express';
 import { AuthError, authenticateUpgrade, b2bAuth, backendAuth, endSession, refuseUpgrade } from '../../lib/index.ts';
 import type { UpgradeOptions } from '../../lib/index.ts';
 import { createB2bTestKit, createBackendTestKit } from '../../lib/testing/index.ts';
+import { serve } from '../support/servers.ts';
+import { createShared } from '../support/shared-memory.ts';
 
 // `upgrade.test.ts` opens WebSockets; these tests call the functions without a connection.
 
@@ -15,6 +18,18 @@ function handshake(headers: http.IncomingHttpHeaders): http.IncomingMessage {
   const req = new http.IncomingMessage(new Socket());
   Object.assign(req.headers, { host: 'app.example', origin: 'http://app.example', ...headers });
   return req;
+}
+
+async function signOut(auth: Router, cookie: string): Promise<void> {
+  const server = await serve(express().use(auth));
+  const { origin } = server;
+  const { status } = await fetch(`${origin}/logout`, {
+    method: 'POST',
+    headers: { cookie, origin },
+    redirect: 'manual',
+  });
+  expect(status).toBeLessThan(400);
+  await server.close();
 }
 
 describe('authenticateUpgrade', () => {
@@ -65,20 +80,67 @@ describe('authenticateUpgrade', () => {
     expect([req.socket.listenerCount('close'), ended.aborted]).toEqual([0, false]);
   });
 
-  it.each(['ended', 'expired'])('says that the session %s meanwhile, and leaves nothing behind', async (reason) => {
+  it.each(['ended', 'expired', 'signed_out'])('refuses a session that is %s during check', async (reason) => {
     let time = Date.now();
     const clocked = createB2bTestKit({ now: () => time });
     const auth = b2bAuth(clocked.options);
-    const req = handshake({ cookie: await clocked.cookie({ user: { id: 'user_1' } }) });
-    const { ended } = await authenticateUpgrade(auth, req, {
+    const cookie = await clocked.cookie({ user: { id: 'user_1' } });
+    const req = handshake({ cookie });
+    const upgrade = authenticateUpgrade(auth, req, {
       async check({ expiresAt }) {
         if (reason === 'ended') await endSession(auth, { userId: 'user_1' });
-        else time = expiresAt;
+        if (reason === 'expired') time = expiresAt;
+        if (reason === 'signed_out') await signOut(auth, cookie);
         return true;
       },
     });
-    expect(ended.reason).toMatchObject({ code: 'unauthenticated', reason });
+    await expect(upgrade).rejects.toMatchObject({ code: 'unauthenticated', status: 401, reason });
     expect(req.socket.listenerCount('close')).toBe(0);
+  });
+
+  it('refuses a session that ends while accept is asked', async () => {
+    const auth: Router = b2bAuth({
+      ...kit.options,
+      async accept({ user }) {
+        await endSession(auth, { userId: user.id });
+        return true;
+      },
+    });
+    const req = handshake({ cookie: await kit.cookie({ user: { id: 'user_1' } }) });
+    await expect(authenticateUpgrade(auth, req)).rejects.toMatchObject({ status: 401, reason: 'ended' });
+    expect(req.socket.listenerCount('close')).toBe(0);
+  });
+
+  it('refuses a bearer session that ends during check', async () => {
+    const auth = b2bAuth(kit.options);
+    const authorization = await kit.bearer({ user: { id: 'user_1' } });
+    const upgrade = authenticateUpgrade(auth, handshake({ authorization }), {
+      credentials: ['bearer'],
+      check: ({ user }) => endSession(auth, { userId: user.id }).then(() => true),
+    });
+    await expect(upgrade).rejects.toMatchObject({ status: 401, reason: 'ended' });
+  });
+
+  it.each(['before the handshake', 'during check'])(
+    'refuses a session that another process ended %s, although this one knew it a moment ago',
+    async (when) => {
+      const coordinator = createShared();
+      const [here, there] = [1, 2].map(() => b2bAuth({ ...kit.options, coordinator }));
+      const cookie = await kit.cookie({ user: { id: 'user_1' } });
+      await authenticateUpgrade(here!, handshake({ cookie }));
+      const end = () => endSession(there!, { userId: 'user_1' });
+      if (when === 'before the handshake') await end();
+      const upgrade = authenticateUpgrade(here!, handshake({ cookie }), { check: () => end().then(() => true) });
+      await expect(upgrade).rejects.toMatchObject({ status: 401, reason: 'ended' });
+    },
+  );
+
+  it('lets in what this process knows while the coordinator is down', async () => {
+    const coordinator = createShared();
+    const auth = b2bAuth({ ...kit.options, coordinator });
+    coordinator.isDown = true;
+    const { ended } = await authenticateUpgrade(auth, handshake({ cookie: await kit.cookie() }));
+    expect(ended.aborted).toBe(false);
   });
 });
 

@@ -90,7 +90,7 @@ it('a watched token ends at once when this process takes its grant back', async 
   const revocations = createProcess();
   const ends: string[] = [];
   const session = { adapter: 'backend', expiresAt: clock.now() + 3_600_000 } as BackendSession;
-  createSessionWatch(revocations, clock.now).watch(facts, session, undefined, (end) => ends.push(end));
+  createSessionWatch(revocations, clock.now).watch({ facts, session, pair: undefined }, (end) => ends.push(end));
   await revocations.withdrawGrant(grant);
   expect(ends).toEqual(['ended']);
 });
@@ -102,7 +102,7 @@ it('a watched token ends when another process took its grant back, and not by re
     const [here, there] = [createProcess(shared), createProcess(shared)];
     const ends: string[] = [];
     const session = { adapter: 'backend', expiresAt: clock.now() + 3_600_000 } as BackendSession;
-    createSessionWatch(there, clock.now).watch(facts, session, undefined, (end) => ends.push(end));
+    createSessionWatch(there, clock.now).watch({ facts, session, pair: undefined }, (end) => ends.push(end));
     const poll = async (): Promise<void> => {
       await jest.advanceTimersByTimeAsync(3_000);
       await new Promise((resolve) => setImmediate(resolve));

@@ -621,8 +621,9 @@ describe('with a coordinator that never answers', () => {
     await jest.advanceTimersByTimeAsync(4_000);
     const { session } = await visiting;
     const ends: string[] = [];
-    await one.resolver.watchSession(session!, browser.header(), (end) => ends.push(end));
+    const watching = one.resolver.watchSession(session!, browser.header(), (end) => ends.push(end));
     await jest.advanceTimersByTimeAsync(20_000);
+    await watching;
     expect(ends).toEqual([]);
     shared.isSilent = false;
     await two.resolver.endSession({ userId: 'ada' });

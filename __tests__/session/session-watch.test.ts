@@ -27,11 +27,13 @@ function createProcess(shared: SharedMemory | undefined, clock = createClock(sta
     ({ adapter: 'b2b', organizationId, expiresAt: clock.now() + lifeMs }) as B2bSession;
   const watchOne = (sessionId: string, organizationId = 'north', lifeMs = hour) =>
     watches.watch(
-      { sessionId, userId: `user of ${sessionId}`, beganAt: start - 1_000, issuedAt: start - 1_000 },
-      sessionIn(organizationId, lifeMs),
-      `token of ${sessionId}`,
+      {
+        facts: { sessionId, userId: `user of ${sessionId}`, beganAt: start - 1_000, issuedAt: start - 1_000 },
+        session: sessionIn(organizationId, lifeMs),
+        pair: `token of ${sessionId}`,
+      },
       (end) => ends.push(`${sessionId} ${end}`),
-    );
+    ).stop;
   const pass = async (ms: number): Promise<void> => {
     clock.advance(ms);
     await jest.advanceTimersByTimeAsync(ms);

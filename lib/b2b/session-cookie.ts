@@ -62,6 +62,7 @@ export function createB2bSource(
       return isAsked && organizationId !== undefined ? { organization_id: organizationId } : {};
     },
     factsOf,
+    validUntil: (content) => validUntilOf(settings, content),
     toStored: storedSession,
     serialize: (content) => JSON.stringify(content),
     deserialize: (message) => parseStoredSession(parseJson(message)),
@@ -97,14 +98,13 @@ function hasLeft(failure: ProviderFailure): boolean {
 }
 
 async function verifySession(
-  { clientId, issuer, sessionMaxAge, now }: Pick<B2bOptions, 'clientId' | 'issuer' | 'now' | 'sessionMaxAge'>,
+  options: Pick<B2bOptions, 'clientId' | 'issuer' | 'now' | 'sessionMaxAge'>,
   content: SealedSession,
   keys: SigningKeys,
   token = readToken(content.accessToken),
 ): Promise<Verdict<B2bSession>> {
-  const { signedInAt } = content;
-  const validUntil =
-    sessionMaxAge === undefined || signedInAt === undefined ? undefined : (signedInAt + sessionMaxAge) * 1000;
+  const { clientId, issuer, now } = options;
+  const validUntil = validUntilOf(options, content);
   if (validUntil !== undefined && validUntil <= now()) return { kind: 'invalid', reason: 'session_max_age' };
   const verdict = await verifyAccessToken(token, keys, now);
   if (verdict.kind !== 'valid') return verdict;
@@ -114,6 +114,14 @@ async function verifySession(
   if (!isOwnSession(claims, clientId)) return { kind: 'invalid', reason: 'no_session' };
   if (!isIssuerListed(claims, issuer)) return { kind: 'invalid', reason: 'issuer' };
   return { kind: 'live', session: cookieSession(content, claims), ...defined({ validUntil }) };
+}
+
+/** In milliseconds since the epoch; `undefined` without `sessionMaxAge`, or without a known start. */
+function validUntilOf(
+  { sessionMaxAge }: Pick<B2bOptions, 'sessionMaxAge'>,
+  { signedInAt }: SealedSession,
+): number | undefined {
+  return sessionMaxAge === undefined || signedInAt === undefined ? undefined : (signedInAt + sessionMaxAge) * 1000;
 }
 
 /** Any token of this issuer. The guard asks `foreignClient` whose it is, and whether that client may call. */

@@ -29,7 +29,8 @@ export interface AuthenticatedUpgrade {
   readonly session: Session;
   /**
    * Aborts when the session ends: by a sign-out or `endSession`, here at once and in other processes within 5 seconds, and when the
-   * access token expires. Its `reason` is an `AuthError`. Close the connection then.
+   * access token expires. Its `reason` is an `AuthError`. Close the connection then, also where it is aborted already when you add
+   * your listener.
    */
   readonly ended: AbortSignal;
 }
@@ -42,7 +43,7 @@ export interface AuthenticatedUpgrade {
  * counts only with it, because any page in a browser may open a WebSocket; a bearer token may come without.
  *
  * @param auth what `b2bAuth()` or `backendAuth()` returned
- * @throws {AuthError} whose `status` is the answer: 401 without a session, 403 for another origin, for a session that `accept` refuses or
+ * @throws {AuthError} whose `status` is the answer: 401 without a session, also where it ended during the handshake, 403 for another origin, for a session that `accept` refuses or
  * a `check` that is not `true`, 503 where only the provider could tell; hand it to `refuseUpgrade`
  * @throws {ConfigurationError} where `auth` is something else, and for unknown or undefined options
  * @see https://datatracker.ietf.org/doc/html/rfc6455#section-10.2
@@ -69,7 +70,10 @@ export async function authenticateUpgrade(
   if (whenCoordinatorDown === 'refuse') refuseUnconfirmed('authenticateUpgrade', request, session);
   const isAllowed: unknown = check === undefined || (await check(session, req));
   if (isAllowed !== true) throw new AuthError('forbidden');
-  return { session, ended: await endOf(definition, session, isBearer ? undefined : req.headers.cookie, req.socket) };
+  const ended = await endOf(definition, session, isBearer ? undefined : req.headers.cookie, req.socket);
+  // The application was asked meanwhile, for as long as it likes; another process may have ended it before.
+  ended.throwIfAborted();
+  return { session, ended };
 }
 
 /** The socket is closed after an error. */

@@ -23,6 +23,8 @@ import { tokenOf } from './token-line.ts';
  * - `continued`: a provider may continue a session's id at a new sign-in, and then gives that one's start to tokens of earlier sign-ins,
  *   too. So access tokens that were issued until a sign-in was spared, or until the calls that it was spared, are renewed before use.
  * - `own:` with a pair: `continued` until then does not concern these tokens, which are that sign-in's or were issued to it later.
+ * - `awaited`: when the last token expires that an open stream of the session knows. A renewal before then says until when it lasts.
+ * - `lasts`: until when the session lasts, by its last renewal that a stream awaited.
  * - `spent:` with a refresh token, or with a pair where the provider gave its refresh token again: when it was exchanged for tokens of
  *   another organization.
  */

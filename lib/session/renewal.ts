@@ -128,7 +128,9 @@ function createRound<Content>(
   async function accept(round: Round<Content>, { session, stored, places }: Renewed<Content>, isConfirmed: boolean) {
     // Where another process' answer counts, that process need not know of the switch.
     await spend(round, stored);
-    lines.note(placeOf(source.adapter, stored), stored.issuedAt, places);
+    const newest = placeOf(source.adapter, stored);
+    lines.note(newest, stored.issuedAt, places);
+    await revocations.extend(revocations.keysOf(stored, newest.pair), session.expiresAt);
     if (!isConfirmed) unconfirmed.add(session);
   }
 

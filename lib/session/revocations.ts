@@ -213,11 +213,28 @@ function sparing(record: SessionRecord, beganAt: number): SessionRecord {
 }
 
 /** `renewSession`, and the tokens that it does not concern. */
-function createRenewing({ records, subjectOf, now }: Pick<Parts, 'records' | 'subjectOf' | 'now'>) {
+function createRenewing({ records, keysOf, subjectOf, now }: Pick<Parts, 'records' | 'keysOf' | 'subjectOf' | 'now'>) {
   return {
     /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
     renew: (target: SessionTarget): Promise<void> =>
       records.callNext({ subject: subjectOf(target), name: 'stale', at: now(), ttlMs: tokenMs }),
+    /** Asks the process that renews the session to say until when it lasts then. Never rejects. @param until when the known token expires, in milliseconds since the epoch */
+    awaitRenewal(facts: SessionFacts, until: number): void {
+      const { session } = keysOf(facts, undefined);
+      if (session === undefined || (records.known([session])['awaited'] ?? never) >= until) return;
+      void records.tell(session, { awaited: until }, tokenMs);
+    },
+    /** Says until when a renewed session lasts, where a stream of it is open. Never rejects. @param until in milliseconds since the epoch */
+    async extend({ session }: Pick<SessionKeys, 'session'>, until: number): Promise<void> {
+      if (session === undefined) return;
+      const { awaited = never, lasts = never } = records.known([session]);
+      if (awaited > now() && lasts < until) await records.tell(session, { lasts: until }, tokenMs);
+    },
+    /** What `extend` said, as far as this process knows. */
+    lastsUntil(facts: SessionFacts): number {
+      const { session } = keysOf(facts, undefined);
+      return session === undefined ? never : (records.known([session])['lasts'] ?? never);
+    },
     /** The state at the start of a refresh. */
     refreshStart: ({ subjects }: Pick<SessionKeys, 'subjects'>): RefreshStart => ({
       at: now(),

@@ -6,16 +6,32 @@ import type { Revocations } from './revocations.ts';
 /** Why a watched session ended. `switched`: it continues in another organization. */
 export type SessionEnd = Revocation | 'expired' | 'switched';
 
+/** A session to watch. */
+export interface WatchTarget {
+  readonly facts: SessionFacts;
+  /** As it was when the watch began. */
+  readonly session: Session;
+  /** Identifies its tokens; `undefined` for a bearer token. */
+  readonly pair: string | undefined;
+  /** When it ends despite renewals, in milliseconds since the epoch; omitted where that is not known. */
+  readonly validUntil?: number | undefined;
+  /** Whether the watch goes on where a request renews the session. Otherwise it ends when the access token expires. */
+  readonly outlivesToken?: boolean;
+}
+
+interface Watch {
+  /** Ends the watch. */
+  readonly stop: () => void;
+  /** Resolves once the coordinator was asked what became of the session since it was resolved. It never rejects. */
+  readonly checked: Promise<void>;
+}
+
 interface SessionWatch {
   /**
    * Calls `onEnd` once, when the session is signed out or replaced, ended by `endSession`, or when its token
    * has expired: at once for events of this process, within 5 seconds for events of others.
-   *
-   * @param session as it was when the watch began
-   * @param pair identifies its tokens; `undefined` for a bearer token
-   * @returns a function that stops the watch
    */
-  watch(facts: SessionFacts, session: Session, pair: string | undefined, onEnd: (end: SessionEnd) => void): () => void;
+  watch(target: WatchTarget, onEnd: (end: SessionEnd) => void): Watch;
   /** Ends the watches of the same session in another organization. */
   switched(facts: Pick<SessionFacts, 'sessionId'>, session: Session): void;
 }
@@ -55,8 +71,8 @@ export function createSessionWatch(revocations: Revocations, now: () => number):
         if (watched.organizationId !== organizationOf(session)) watched.end('switched');
       }
     },
-    watch(facts, session, pair, onEnd) {
-      const { expiresAt } = session;
+    watch(target, onEnd) {
+      const { facts, session, pair } = target;
       let timer: NodeJS.Timeout | undefined;
       const stop = (): void => {
         clearTimeout(timer);
@@ -69,19 +85,30 @@ export function createSessionWatch(revocations: Revocations, now: () => number):
       };
       const { subjects } = revocations.keysOf(facts, undefined);
       const watched: Watched = { facts, organizationId: organizationOf(session), pair, subjects, end };
-      const awaitExpiry = (): void => {
-        const restMs = expiresAt - now();
-        if (restMs <= 0) end('expired');
-        else timer = setTimeout(awaitExpiry, Math.min(restMs, maxDelayMs)).unref();
+      /** @param isAsked whether the coordinator was just asked for renewals by other processes */
+      const awaitExpiry = (isAsked: boolean): void => {
+        if (!watching.has(watched)) return;
+        const until = lastOf(target);
+        const restMs = until - now();
+        if (restMs > 0) {
+          timer = setTimeout(awaitExpiry, Math.min(restMs, maxDelayMs), false).unref();
+          if (target.outlivesToken === true) revocations.awaitRenewal(facts, until);
+        } else if (isAsked || target.outlivesToken !== true || !revocations.isShared) end('expired');
+        else void check(watched).then(() => awaitExpiry(true));
       };
       watching.add(watched);
       startPoll();
-      awaitExpiry();
+      awaitExpiry(false);
       // Checks for an end since the session was resolved.
-      void check(watched);
-      return stop;
+      return { stop, checked: check(watched) };
     },
   };
+
+  /** Until when the session lasts, as far as this process knows. In milliseconds since the epoch. */
+  function lastOf({ facts, session, validUntil = Infinity, outlivesToken = false }: WatchTarget): number {
+    const until = outlivesToken ? revocations.lastsUntil(facts) : 0;
+    return Math.min(Math.max(session.expiresAt, until), validUntil);
+  }
 }
 
 /** Asks the coordinator about the watched sessions, as other processes end or switch them. */

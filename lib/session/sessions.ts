@@ -18,7 +18,7 @@ import type { Revocations } from './revocations.ts';
 import { createCachedSession, createSessionCache } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
 import { createSessionWatch } from './session-watch.ts';
-import type { SessionEnd } from './session-watch.ts';
+import type { SessionEnd, WatchTarget } from './session-watch.ts';
 import { createSessionWriter } from './source.ts';
 import { createSignOut, lastStart } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
@@ -85,15 +85,17 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    */
   renewOthers(userId: string, spent: StoredSession<Content>, next: StoredSession<Content>): Promise<void>;
   /**
-   * Calls `onEnd` once, when the session ends or its token expires.
+   * Calls `onEnd` once, when the session ends or its token expires. What ended it already is told before the promise resolves.
    *
    * @param cookieHeader the session's source; `undefined` for a bearer token
+   * @param options `outlivesToken`: the watch of a cookie's session goes on while requests renew it
    * @returns a function that stops the watch
    */
   watchSession(
     session: Session,
     cookieHeader: string | undefined,
     onEnd: (end: SessionEnd) => void,
+    options?: Pick<WatchTarget, 'outlivesToken'>,
   ): Promise<() => void>;
 }
 
@@ -155,12 +157,16 @@ export function createSessions<Content>(
     revokeSession: createRevoke(context, 'signed_out'),
     awaitSuccessor: createRevoke(context, 'replaced'),
     renewOthers: createRenewOthers(context),
-    async watchSession(session, cookieHeader, onEnd) {
-      const facts = await factsOf(source, session, cookieHeader);
+    async watchSession(session, cookieHeader, onEnd, options = {}) {
+      const found = await findStored(source, session, cookieHeader);
+      const facts = found ?? source.factsOf(session.claims);
       // The cookie may still hold a token that this session has replaced.
-      const isOfSession = 'refreshToken' in facts && facts.token.text === session.accessToken;
-      const pair = isOfSession ? placeOf(source.adapter, facts).pair : undefined;
-      return sessionWatch.watch(facts, session, pair, onEnd);
+      const isOfToken = found?.token.text === session.accessToken;
+      const pair = found !== undefined && isOfToken ? placeOf(source.adapter, found).pair : undefined;
+      const validUntil = found && source.validUntil?.(found.content);
+      const { stop, checked } = sessionWatch.watch({ facts, session, pair, validUntil, ...options }, onEnd);
+      await checked;
+      return stop;
     },
   };
 }
@@ -217,18 +223,17 @@ function createContext<Content>(
   };
 }
 
-/** From the cookie, which may contain the session's start, else from the token. */
-async function factsOf<Content>(
+/** The session in its cookie, which may contain its start. */
+async function findStored<Content>(
   source: SessionSource<Content>,
   { accessToken, claims }: Session,
   cookieHeader: string | undefined,
-): Promise<SessionFacts | StoredSession<Content>> {
-  const facts = source.factsOf(claims);
+): Promise<StoredSession<Content> | undefined> {
+  const { sessionId } = source.factsOf(claims);
   const read = await source.read(parseCookies(cookieHeader));
   const candidates = read.kind === 'stored' ? read.candidates : [];
   return (
     candidates.find(({ token }) => token.text === accessToken) ??
-    candidates.find(({ sessionId }) => sessionId !== undefined && sessionId === facts.sessionId) ??
-    facts
+    candidates.find((candidate) => candidate.sessionId !== undefined && candidate.sessionId === sessionId)
   );
 }

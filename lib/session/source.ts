@@ -132,6 +132,8 @@ export interface SessionSource<Content, S extends Session = Session> {
   signInAfter?(content: Content, reason: string): Readonly<Record<string, string>>;
   /** The session facts in a token's claims. */
   factsOf(claims: Token['claims']): SessionFacts;
+  /** When the session ends despite renewals, in milliseconds since the epoch; `undefined` where it does not. Omitted where none does. */
+  validUntil?(content: Content): number | undefined;
   /** The stored form of freshly issued tokens. */
   toStored(content: Content): StoredSession<Content>;
   /** `content` as text for other processes, and back; `undefined` where it is not the adapter's own. */
