@@ -176,7 +176,7 @@ describe('adding a passkey', () => {
     const form = await postForm(visitor, '/auth/passkeys', {});
     expect([form.status, form.location]).toEqual([303, expect.stringContaining('/auth/login?max_age=600')]);
     expect([app.supabase.calls('add-passkey-options'), app.supabase.calls('add-passkey')]).toEqual([1, 0]);
-    // The list, and what makes no new way to sign in, do not ask.
+    // The list does not ask.
     expect((await visitor.getJson('/auth/passkeys')).status).toBe(200);
   });
 
@@ -330,6 +330,56 @@ describe('renaming a passkey', () => {
   });
 });
 
+describe.each([
+  ['renaming', 'rename-passkey' as const, (id: string) => ({ rename: id, name: 'x' })],
+  ['removing', 'remove-passkey' as const, (id: string) => ({ remove: id, sure: 'yes' })],
+])('%s a passkey', (_change, endpoint, bodyOf) => {
+  /** What is asked, in all ways, and the page that each way leads back to. */
+  async function tryAll(visitor: Visitor) {
+    const { passkeyId: id } = own()[0]!;
+    const body = bodyOf(id);
+    const page = `/auth/passkeys?${Object.keys(body)[0]}=${id}`;
+    const answers = {
+      json: await visitor.postJson('/auth/passkeys', body),
+      form: await postForm(visitor, '/auth/passkeys', body),
+      page: await visitor.get(page),
+    };
+    expect([own().map(({ name }) => name), app.supabase.calls(endpoint)]).toEqual([['Passkey'], 0]);
+    return { ...answers, returnTo: `returnTo=${encodeURIComponent(page)}` };
+  }
+
+  it('needs a sign-in of the last ten minutes, as adding one does', async () => {
+    const visitor = await start();
+    await addPasskey(visitor);
+    app.clock.advance(601_000);
+    const { json, form, page, returnTo } = await tryAll(visitor);
+    expect(errorOf(json)).toEqual([401, 'fresh_sign_in_required']);
+    expect(json.json.redirectTo).toContain(returnTo);
+    for (const [answer, status] of [
+      [form, 303],
+      [page, 307],
+    ] as const) {
+      expect([answer.status, answer.headers.location]).toEqual([
+        status,
+        expect.stringContaining('/auth/login?max_age=600'),
+      ]);
+      expect(answer.headers.location).toContain(returnTo);
+    }
+    await postForm(visitor, '/auth/login', ada);
+    expect((await visitor.postJson('/auth/passkeys', bodyOf(own()[0]!.passkeyId))).status).toBe(200);
+  });
+
+  it('needs the second factor, where there is one', async () => {
+    const visitor = await start();
+    await addPasskey(visitor);
+    app.supabase.addFactor(ada.email);
+    const { json, form, page, returnTo } = await tryAll(visitor);
+    expect(errorOf(json)).toEqual([403, 'second_factor_required']);
+    expect([form.status, form.headers.location]).toEqual([303, `/auth/verify?${returnTo}`]);
+    expect([page.status, page.headers.location]).toEqual([302, `/auth/verify?${returnTo}`]);
+  });
+});
+
 describe('removing a passkey', () => {
   it('asks on a page first, and says what it means', async () => {
     const visitor = await start();
@@ -355,18 +405,6 @@ describe('removing a passkey', () => {
     await addPasskey(visitor);
     const removed = await visitor.postJson('/auth/passkeys', { remove: own()[0]!.passkeyId });
     expect([removed.status, removed.json, own().length]).toEqual([200, { redirectTo: '/auth/passkeys' }, 0]);
-  });
-
-  it('needs no new sign-in, but the second factor where there is one, as the backend asks for it', async () => {
-    const visitor = await start();
-    await addPasskey(visitor);
-    app.clock.advance(601_000);
-    const { passkeyId: remove } = own()[0]!;
-    app.supabase.addFactor(ada.email);
-    expect(errorOf(await visitor.postJson('/auth/passkeys', { remove }))).toEqual([403, 'second_factor_required']);
-    const form = await postForm(visitor, '/auth/passkeys', { remove, sure: 'yes' });
-    expect([form.status, form.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Fauth%2Fpasskeys']);
-    expect(own()).toHaveLength(1);
   });
 
   it('and renaming one of another user says that it does not exist, and does nothing', async () => {

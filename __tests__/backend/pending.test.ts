@@ -2,6 +2,7 @@ import { isRecent, signInTime } from '../../lib/backend/pending.ts';
 import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import type { SessionJson } from '../../example-app/providers/supabase/stand-in.ts';
+import { createShared } from '../support/shared-memory.ts';
 import { flowPrefix } from '../support/variant.ts';
 import type { Visitor } from '../support/visitor.ts';
 
@@ -361,6 +362,66 @@ describe('the ten minutes of a sign-in in progress', () => {
     },
   );
 
+  describe('for an account with a phone number', () => {
+    const startWithPhone = async (options: BackendAppSetup['options'] = {}) => {
+      await start({ options });
+      app.supabase.users().find(({ email }) => email === ada.email)!.phone = '15550001111';
+    };
+
+    it('are no right to a new password after a code by SMS, which GoTrue calls otp as well', async () => {
+      await startWithPhone();
+      const { access_token, refresh_token } = await app.supabase.issueSession(ada.email, { method: 'otp' });
+      for (const needs of [['password'], ['factor', 'password']]) {
+        const visitor = app.visitor();
+        const value = JSON.stringify({ needs, tried: true, access_token, refresh_token, returnTo: '/' });
+        visitor.cookies.set(pendingName(), Buffer.from(value).toString('base64url'));
+        expect(await setPassword(visitor)).toEqual([400, 'link_expired']);
+      }
+      expect(app.supabase.calls('update-user')).toBe(0);
+    });
+
+    it.each(['recovery', 'invite'])(
+      'open the form after a link of the kind %s, and for its session alone',
+      async (type) => {
+        await startWithPhone();
+        if (type === 'recovery') await app.visitor().postJson('/auth/forgot', { email: ada.email });
+        else await app.supabase.invite('eve@example.com');
+        const user = app.supabase.users().at(-1)!;
+        user.phone = '15550002222';
+        const visitor = app.visitor();
+        const { tokenHash } = app.supabase.mails.at(-1)!;
+        await postForm(visitor, '/auth/confirm', { token_hash: tokenHash, type });
+        const other = app.visitor();
+        const { access_token, refresh_token } = await app.supabase.issueSession(user, { method: 'otp' });
+        const value = JSON.stringify({ needs: ['password'], access_token, refresh_token, returnTo: '/' });
+        other.cookies.set(pendingName(), Buffer.from(value).toString('base64url'));
+        expect(await setPassword(other)).toEqual([400, 'link_expired']);
+        expect(await setPassword(visitor)).toEqual([200, undefined]);
+      },
+    );
+
+    it('open the form in another process that has the same coordinator, and not in one without', async () => {
+      const coordinator = createShared();
+      await startWithPhone({ coordinator });
+      await app.visitor().postJson('/auth/forgot', { email: ada.email });
+      const visitor = app.visitor();
+      await postForm(visitor, '/auth/confirm', { token_hash: app.supabase.mails.at(-1)!.tokenHash, type: 'recovery' });
+      const options = { url: app.supabase.url, anonKey: app.supabase.publishableKey, now: app.clock.now };
+      const others = [
+        await startBackendApp({ options }),
+        await startBackendApp({ options: { ...options, coordinator } }),
+      ];
+      const copies = others.map((other) => other.visitor());
+      const forms = [];
+      for (const copy of copies) {
+        for (const [name, cookie] of visitor.cookies) copy.cookies.set(name, cookie);
+        forms.push((await copy.get('/auth/password')).text.includes('name="password"'));
+      }
+      await Promise.all(others.map((other) => other.close()));
+      expect(forms).toEqual([false, true]);
+    });
+  });
+
   it('outlive a short token, which is renewed, and end all the same', async () => {
     await start({ standIn: { accessTokenTtl: 8 } });
     const open = async (): Promise<Visitor> => {
@@ -483,7 +544,18 @@ describe('the sign-in from which the ten minutes count', () => {
     [['password'], [null, 'recovery', at('recovery', '5')], undefined],
     [['password'], 'recovery', undefined],
     [['factor', 'password'], [at('otp', 5), at('password', 7)], 5],
-  ])('for %j of %j is %p', (needs, amr, time) => expect(signInTime(needs, { amr })).toBe(time));
+  ])('for %j of %j is %p', (needs, amr, time) => expect(signInTime(needs, { amr, phone: '' })).toBe(time));
+
+  it.each<[string, boolean, number | undefined]>([
+    ['otp', false, undefined],
+    ['otp', true, 5],
+    ['recovery', false, 5],
+    ['password', true, undefined],
+  ])(
+    'for a new password of an account with a phone number, by %s, proven otherwise: %p, is %p',
+    (method, isProven, time) =>
+      expect(signInTime(['password'], { amr: [at(method, 5)], phone: '15550001111' }, isProven)).toBe(time),
+  );
 
   it.each<[number, boolean]>([
     [0, true],

@@ -5,6 +5,7 @@ import { AuthError } from '../errors.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { clientFacts } from '../http/message.ts';
 import { isRenewalUrgent, readToken } from '../tokens/access-token.ts';
+import type { OnceAnswer } from '../session/ask-once.ts';
 import type { Token } from '../tokens/access-token.ts';
 import type { BackendSession } from '../types.ts';
 import type { BackendContext } from './context.ts';
@@ -169,7 +170,7 @@ async function liveSession(
   const { resolver, settings } = backend;
   const { claims } = readToken(content.access_token);
   // Also before the token is verified, so that an old one causes no call.
-  if (!isRecent(backend, needs, claims)) return undefined;
+  if (!isRecent(backend, needs, claims, true)) return undefined;
   const client = clientFacts(request.req, request.peer);
   const session = await resolver.resolveBearer(content.access_token, client, { takesStale: true });
   // Also one that may expire before the backend reads it.
@@ -177,7 +178,9 @@ async function liveSession(
   const live = isDue ? await renewPending(backend, request, content) : { session, content };
   // A token with `client_id` was issued to another application by the project's OAuth server.
   if (live?.session?.adapter !== 'backend' || live.session.claims['client_id'] !== undefined) return undefined;
-  if (!isRecent(backend, needs, live.session.claims)) return undefined;
+  const verified = live.session.claims;
+  if (!isRecent(backend, needs, verified, true)) return undefined;
+  if (!isRecent(backend, needs, verified) && !(await isMailboxProven(backend, verified))) return undefined;
   // It came in a cookie, as `accept` was told when the sign-in began.
   return { session: Object.freeze({ ...live.session, credential: 'cookie' as const }), content: live.content };
 }
@@ -187,24 +190,55 @@ async function renewPending({ resolver }: BackendContext, request: AuthRequest, 
   return renewed && { session: renewed.session, content: contentOf(renewed.stored.content) };
 }
 
-/** Whether its ten minutes are not over. */
-export function isRecent({ settings }: BackendContext, needs: readonly Step[], claims: Token['claims']): boolean {
-  const signedInAt = signInTime(needs, claims);
+/** Whether its ten minutes are not over. @param isProven as for `signInTime` */
+export function isRecent(
+  { settings }: BackendContext,
+  needs: readonly Step[],
+  claims: Token['claims'],
+  isProven = false,
+): boolean {
+  const signedInAt = signInTime(needs, claims, isProven);
   return signedInAt !== undefined && settings.now() - signedInAt * 1000 < flowMaxAge * 1000 + skewMs;
 }
 
 /**
  * What GoTrue writes into `amr` for an email's link or code: `otp` for each of them at `POST /verify`, and the kind of the link
  * where the link led to a code for the callback. So the token of an emailed sign-in code looks like that of a recovery link; it
- * proves the same, that the visitor reads the account's email now.
+ * proves the same, that the visitor reads the account's email now. A code by SMS is `otp`, too: where the account has a phone number,
+ * `otp` alone proves nothing.
  */
 const mailMethods: ReadonlySet<unknown> = new Set(['recovery', 'invite', 'otp', 'magiclink']);
 
-/** The sign-in from which the ten minutes count; `iat` would be the last refresh. In seconds since the epoch; `undefined` without proof of one. */
-export function signInTime(needs: readonly Step[], claims: Token['claims']): number | undefined {
+/**
+ * The sign-in from which the ten minutes count; `iat` would be the last refresh. In seconds since the epoch; `undefined` without proof of one.
+ *
+ * @param isProven whether the mailbox is proven by other means than `amr`, so that each `otp` counts
+ */
+export function signInTime(needs: readonly Step[], claims: Token['claims'], isProven = false): number | undefined {
   if (!needs.includes('password')) return newestAmrTime(claims);
   const amr: readonly unknown[] = Array.isArray(claims['amr']) ? claims['amr'] : [];
-  return newestAmrTime({ amr: amr.filter((entry) => isRecord(entry) && mailMethods.has(entry['method'])) });
+  const mayBeText = !isProven && (claims['phone'] ?? '') !== '';
+  const isOfMail = (method: unknown): boolean => mailMethods.has(method) && !(mayBeText && method === 'otp');
+  return newestAmrTime({ amr: amr.filter((entry) => isRecord(entry) && isOfMail(entry['method'])) });
+}
+
+/**
+ * Notes, for the ten minutes of a pending sign-in, that an email's link has just started this session: the cookie is not sealed and
+ * cannot say it. It is kept in this process and at the coordinator.
+ */
+export async function proveMailbox(backend: BackendContext, claims: Token['claims']): Promise<void> {
+  await askMailbox(backend, claims, { kind: 'renewed', text: 'proven' });
+}
+
+async function isMailboxProven(backend: BackendContext, claims: Token['claims']): Promise<boolean> {
+  return (await askMailbox(backend, claims, { kind: 'ended', reason: 'unknown' })).kind === 'renewed';
+}
+
+/** @returns the first answer for the session */
+async function askMailbox({ resolver, source }: BackendContext, claims: Token['claims'], answer: OnceAnswer) {
+  const { sessionId } = source.factsOf(claims);
+  if (sessionId === undefined) return { kind: 'ended', reason: 'unknown' } as const;
+  return resolver.askOnce(['mailbox', sessionId], () => Promise.resolve(answer));
 }
 
 type Stored = Omit<PendingSignIn, 'session'>;

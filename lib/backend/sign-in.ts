@@ -9,7 +9,7 @@ import type { BackendSession } from '../types.ts';
 import type { BackendContext } from './context.ts';
 import { needsFactor } from './factors.ts';
 import { localUrl } from './forms.ts';
-import { beginPending, clearPending, endPendingOfOthers, isRecent, signInTime } from './pending.ts';
+import { beginPending, clearPending, endPendingOfOthers, isRecent, proveMailbox, signInTime } from './pending.ts';
 import type { PendingSignIn, Step } from './pending.ts';
 import { withProviderTokens } from './provider-tokens.ts';
 import type { IssuedProviderTokens } from './provider-tokens.ts';
@@ -107,9 +107,10 @@ async function preparePending(
   // No later request would find it, and the person would be sent from page to page.
   if (isBrought && !isRecent(backend, needs, session.claims))
     throw new AuthError('tokens_refused', { reason: 'not_recent' });
-  if (signInTime(needs, session.claims) === undefined) throw new AuthError('token_rejected', { reason: 'amr' });
+  if (signInTime(needs, session.claims, true) === undefined) throw new AuthError('token_rejected', { reason: 'amr' });
   await request.refuseUnaccepted(session);
   if (!isBrought) await beginSession(backend, content, session);
+  if (signInTime(needs, session.claims) === undefined) await proveMailbox(backend, session.claims);
   if (providerTokens !== undefined && needsProviderTokens(backend))
     await backend.providerTokens.keep(sessionIdOf(backend, session), providerTokens);
   return { userId: session.user.id, returnTo };

@@ -89,6 +89,10 @@ async function showPasskeys(backend: BackendContext, owner: OwnerRequest, input:
     return passkeys.find((passkey) => passkey.id === id);
   };
   const [renamed, removed] = [named('rename'), error === undefined ? named('remove') : undefined];
+  const asked = renamed === undefined ? removed && { remove: removed.id } : { rename: renamed.id };
+  // Before the page, so that nothing is entered in vain.
+  const step = asked && (await firstStep(backend, owner, pageOf(backend, owner, asked)));
+  if (step !== undefined) return step;
   if (renamed !== undefined) {
     return renamePage(siteFor(backend, request), request, {
       passkey: renamed,
@@ -122,10 +126,14 @@ function asksToAdd(fields: Fields): boolean {
   return asksForChallenge(fields) && !fields.has('rename') && !fields.has('remove');
 }
 
-/** Who adds a passkey has signed in just now, with the second factor where there is one: else a stolen session would become a lasting one. */
+/**
+ * Who changes passkeys has signed in just now, with the second factor where there is one: else a stolen session would become a
+ * lasting one, or take its owner's way in.
+ */
 async function firstStep(
   backend: BackendContext,
-  { request, subject, wayBack }: OwnerRequest,
+  { request, subject }: OwnerRequest,
+  wayBack: string,
 ): Promise<Reply | undefined> {
   const again = signInAgainFirst(request, subject, wayBack);
   if (again !== undefined || subject.session.claims['aal'] === 'aal2') return again;
@@ -138,11 +146,26 @@ async function change(backend: BackendContext, owner: OwnerRequest, fields: Fiel
   const [renamed, removed] = [fields.get('rename'), fields.get('remove')];
   if (renamed !== undefined) {
     const passkey = { id: readId(renamed), name: readName(fields) };
+    const step = await firstStep(backend, owner, pageOf(backend, owner, { rename: passkey.id }));
+    if (step !== undefined) return step;
     await renamePasskey(backend, request, subject.content, passkey).catch(rethrowGone);
     return wayBack;
   }
-  if (removed !== undefined) return remove(backend, owner, readId(removed), fields.get('sure') === 'yes');
-  return (await firstStep(backend, owner)) ?? add(backend, owner, fields);
+  if (removed !== undefined) {
+    const id = readId(removed);
+    const step = await firstStep(backend, owner, pageOf(backend, owner, { remove: id }));
+    return step ?? remove(backend, owner, id, fields.get('sure') === 'yes');
+  }
+  return (await firstStep(backend, owner, wayBack)) ?? add(backend, owner, fields);
+}
+
+/** The page that asks for a name, or for the removal. */
+function pageOf(
+  { settings }: BackendContext,
+  { request, returnTo }: OwnerRequest,
+  asked: Readonly<Record<string, string>>,
+): string {
+  return localUrl(request, settings.passkeysPath, returnTo, asked);
 }
 
 async function add(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
