@@ -252,6 +252,27 @@ describe('the examples of README and docs', () => {
   });
 });
 
+const posted = examplesWithPosts();
+
+/** Routes of the examples' own that take a body, with a value for each parameter. */
+function examplesWithPosts(): (readonly [name: string, path: string, example: Example])[] {
+  return served
+    .filter((example) => !mistaken.includes(example))
+    .flatMap((example) =>
+      [...example.code.matchAll(/\w+\.(?:post|put|patch)\(\s*'([^']+)'/g)].map(
+        ([, path = '']) => [example.name, path.replaceAll(/:\w+/g, '1'), example] as const,
+      ),
+    );
+}
+
+it.each(posted)('%s answers %s without a body, and with an odd one, as a bad request', async (_, path, example) => {
+  const visitor = createVisitor(originOf(example));
+  const answers = [await visitor.post(path)];
+  for (const body of [{}, [], null, 'text', { email: { a: 1 }, phone: [], code: 1, credential: {}, returnTo: 1 }])
+    answers.push(await visitor.postJson(path, body));
+  expect(answers.map(({ status }) => status >= 500)).toEqual(answers.map(() => false));
+});
+
 describe('a reader who follows the examples', () => {
   it.each([
     [
@@ -562,6 +583,12 @@ describe('a reader who follows the examples', () => {
     expect((await post(thief, credential)).status).toBe(422);
     expect((await post(createVisitor(origin), credential)).status).toBe(422);
 
+    const unlucky = createVisitor(origin);
+    const theirs = await google.idToken(ada.email, await hashedOf(unlucky));
+    supabase.fail('all', 'refuse');
+    expect((await post(unlucky, theirs)).status).toBe(503);
+    supabase.heal();
+
     expect((await post(visitor, credential)).json).toEqual({ redirectTo: '/inbox?a=b' });
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(ada.email);
     expect((await post(visitor, credential)).status).toBe(422);
@@ -592,6 +619,9 @@ describe('a reader who follows the examples', () => {
     expect((await visitor.postJson('/phone/code', { phone })).json).toEqual({ sent: true });
     expect((await visitor.postJson('/phone/session', { phone, code: 'wrong' })).status).toBe(422);
     const { code } = supabase.texts.at(-1)!;
+    supabase.fail('all', 'refuse');
+    expect((await visitor.postJson('/phone/session', { phone, code })).status).toBe(503);
+    supabase.heal();
     const done = await visitor.postJson('/phone/session', { phone, code, returnTo: '/account' });
     expect(done.json).toEqual({ redirectTo: '/account' });
     expect((await visitor.getJson('/auth/session')).json.user).toMatchObject({ phone: '15550001111', email: null });
@@ -620,6 +650,80 @@ describe('a reader who follows the examples', () => {
     expect([next.user.email, next.sessionId === sessionId]).toEqual([email, false]);
     const { headers } = await visitor.post('/logout', { headers: { accept: 'text/html' } });
     expect(headers.location).toContain('/user_management/sessions/logout');
+  });
+
+  describe('docs/recipes/workos-headless.md', () => {
+    const { email } = personal;
+    const right = { email, password: ada.password, returnTo: '/inbox?a=b' };
+    const ask = (path: string, body: object) =>
+      createVisitor(originOf(exampleWith('docs/recipes/workos-headless.md', 'authenticateWithPassword'))).postJson(
+        path,
+        body,
+      );
+    const told = async (path: string, body: object) => {
+      const { status, json } = await ask(path, body);
+      return [status, json.error?.code, json.redirectTo];
+    };
+    afterEach(() => {
+      workos.switches.authenticateError = null;
+      workos.switches.outage = {};
+    });
+
+    it.each(['email_verification_required', 'mfa_challenge', 'mfa_enrollment', 'sso_required'] as const)(
+      'leads to AuthKit’s page, with address and way back, where WorkOS answers %s',
+      async (code) => {
+        workos.switches.authenticateError = code;
+        const hosted = `/login?${new URLSearchParams({ login_hint: email, returnTo: '/inbox?a=b' }).toString()}`;
+        expect(await told('/sign-in/password', right)).toEqual([403, 'sign_in_incomplete', hosted]);
+      },
+    );
+
+    it('leads to AuthKit’s page where the user has to choose an organization', async () => {
+      const body = { code: 'organization_selection_required', message: '', pending_authentication_token: 'pat_1' };
+      workos.switches.authenticateError = { status: 403, body };
+      const answer = await ask('/sign-in/password', right);
+      expect([answer.status, answer.json.error.code]).toEqual([403, 'sign_in_incomplete']);
+      expect(answer.text).not.toContain('pat_1');
+    });
+
+    it.each([
+      [{ status: 429, retryAfterSeconds: 7 }, 429, 'rate_limited', '7'],
+      [{ status: 429 }, 429, 'rate_limited', '60'],
+      [{ status: 503 }, 503, 'provider_unavailable', undefined],
+      [{ status: 401 }, 503, 'provider_unavailable', undefined],
+      ['html502', 503, 'provider_unavailable', undefined],
+      ['refuse', 503, 'provider_unavailable', undefined],
+    ] as const)('says that it is not the password where WorkOS answers %j', async (fault, status, code, retryAfter) => {
+      workos.switches.outage = { all: fault };
+      for (const [path, body] of [
+        ['/sign-in/password', right],
+        ['/sign-in/code', { email }],
+        ['/sign-in/code/verify', { email, code: '123456' }],
+      ] as const) {
+        const answer = await ask(path, body);
+        expect([path, answer.status, answer.json.error?.code]).toEqual([path, status, code]);
+        expect(answer.headers['retry-after']).toBe(retryAfter);
+      }
+    });
+
+    it('answers an empty, a half and a wrong form in JSON', async () => {
+      expect(await told('/sign-in/password', { email, password: 'wrong' })).toEqual([
+        401,
+        'invalid_credentials',
+        undefined,
+      ]);
+      expect(await told('/sign-in/code/verify', { email, code: 'wrong' })).toEqual([422, 'code_wrong', undefined]);
+      for (const path of ['/sign-in/password', '/sign-in/code', '/sign-in/code/verify'])
+        for (const body of [{}, { email: 1 }, { email: {} }]) expect((await ask(path, body)).status).toBeLessThan(500);
+    });
+
+    it('refuses what WorkOS refuses for good, and names no account', async () => {
+      const body = { code: 'access_denied', message: `Denied for ${email}.` };
+      workos.switches.authenticateError = { status: 403, body };
+      const answer = await ask('/sign-in/password', right);
+      expect([answer.status, answer.json.error.code]).toEqual([403, 'sign_in_refused']);
+      expect(answer.text).not.toContain('Denied');
+    });
   });
 
   it('docs/recipes/provider-tokens.md: keeps Google’s tokens for its user, encrypted', async () => {

@@ -6,9 +6,10 @@ import { WorkOS as Sdk } from '@workos-inc/node';
 const { env } = process;
 
 export class WorkOS extends Sdk {
-  constructor(apiKey?: string) {
+  constructor(apiKey?: string, options: object = {}) {
     const clientId = env['B2B_CLIENT_ID'] ?? '';
     super({
+      ...options,
       apiKey: apiKey ?? '',
       clientId,
       apiHostname: env['B2B_API_HOSTNAME'] ?? '',

@@ -20,7 +20,8 @@ export function createHeadless(users: ReadonlyMap<string, StandInUser>, password
   const codes = new Map<string, string>();
   const refuse = (code: string, message: string): Identified => ({
     kind: 'refused',
-    reply: json(code === 'invalid_one_time_code' ? 400 : 401, { code, message }),
+    // WorkOS answers 400, also to a wrong password.
+    reply: json(400, { code, message }),
   });
   const userOf = (email: unknown): StandInUser | undefined =>
     [...users.values()].find((user) => typeof email === 'string' && user.email === email.toLowerCase());
@@ -39,7 +40,7 @@ export function createHeadless(users: ReadonlyMap<string, StandInUser>, password
     byPassword(body: RequestBody): Identified {
       const user = userOf(body['email']);
       const isRight = user !== undefined && passwords.has(user.email) && passwords.get(user.email) === body['password'];
-      if (!isRight) return refuse('invalid_credentials', 'Invalid credentials.');
+      if (!isRight) return refuse('invalid_credentials', `Invalid credentials for '${String(body['email'])}'.`);
       return { kind: 'user', user, method: 'Password' };
     },
     byCode(body: RequestBody): Identified {
