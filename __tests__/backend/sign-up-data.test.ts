@@ -1,6 +1,7 @@
 import type { SignUpOptions } from '../../lib/backend/index.ts';
-import { postForm, setSession, startBackendApp } from '../support/backend-app.ts';
+import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { AuthError } from '../../lib/errors.ts';
 import { readSignUpData } from '../../lib/backend/sign-up-data.ts';
 import type { AuthRequest } from '../../lib/http/auth-request.ts';
 import type { RenderPage } from '../../lib/http/index.ts';
@@ -190,6 +191,30 @@ describe('signUp.check', () => {
     ]);
     expect(app.supabase.calls('signup')).toBe(0);
     expect((await app.visitor().postJson('/auth/signup', eve)).status).toBe(200);
+  });
+
+  it.each<[string, SignUpOptions['check']]>([
+    ['a message', () => ({ invitation: 'We do not know this code.' })],
+    [
+      'an error',
+      () => {
+        throw new AuthError('forbidden');
+      },
+    ],
+  ])('is asked a hundred times by a network, so that nothing can be tried out with it: by %s', async (_, refuse) => {
+    const asked: string[] = [];
+    const check: SignUpOptions['check'] = (req) => {
+      asked.push('check');
+      return refuse?.(req);
+    };
+    await start({ check, data: () => void asked.push('data') });
+    const tryOut = (index: number) =>
+      app.visitor().postJson('/auth/signup', { ...eve, email: `eve${index}@example.com`, invitation: String(index) });
+    const statuses: number[] = [];
+    for (let index = 0; index < 102; index += 1) statuses.push((await tryOut(index)).status);
+    expect(statuses.slice(99).map((status) => status === 429)).toEqual([false, true, true]);
+    expect(asked).toHaveLength(100);
+    expect((await app.visitor().postJson('/auth/login', ada)).status).toBe(200);
   });
 
   it.each([null, undefined, {}, { name: undefined }])('refuses nothing with %j', async (nothing) => {

@@ -11,7 +11,10 @@ export const signUpEntries = {
    * of the form or JSON. Return only what you need: it is no place for secrets.
    */
   data: v.optional(callback<(req: Request) => SignUpData | Promise<SignUpData>>('(req) => object')),
-  /** Returns a message for each field that it refuses, or `null`. Runs before `data`, and before Supabase is asked. */
+  /**
+   * Returns a message for each field that it refuses, or `null`. Runs before `data`, and before Supabase is asked. The throttle allows
+   * a hundred runs for a network in 15 minutes.
+   */
   check: v.optional(
     callback<(req: Request) => FieldMessages | Promise<FieldMessages>>('(req) => { field: message } | null'),
   ),

@@ -33,6 +33,8 @@ const limits = {
   // A hundred sign-ups of one office must not close its passwords, nor ten wrong passwords the email for a new one.
   message: { points: 10, windowSeconds, event: 'account', reason: undefined },
   messages: { points: 100, windowSeconds, event: 'network', reason: undefined },
+  // The application's own check of a sign-up, such as of an invitation's code.
+  check: { points: 100, windowSeconds, event: 'network', reason: undefined },
   // GoTrue hashes an address and its six-digit code to a link's token, so who knows an address can guess there, too.
   link: { points: 100, windowSeconds, event: 'network', reason: undefined },
   code: { points: 5, ...codes },
@@ -57,6 +59,8 @@ export interface Attempts {
   run<Result>(req: IncomingMessage, email: string | undefined, work: () => Promise<Result>): Promise<Result>;
   /** Runs an attempt with the token of an email's link or the code of a callback, which counts against its network. */
   runLink<Result>(req: IncomingMessage, work: () => Promise<Result>): Promise<Result>;
+  /** Runs the application's own functions for a form, which any answer of theirs counts against its network. */
+  runCheck<Result>(req: IncomingMessage, work: () => Promise<Result>): Promise<Result>;
   /** Runs a call that signs up or sends a message, for its account and network: one that succeeds stays counted. */
   runMessage<Result>(req: IncomingMessage, account: string, work: () => Promise<Result>): Promise<Result>;
   /**
@@ -77,8 +81,8 @@ export interface Attempts {
   runMail<Result>(email: string, work: () => Promise<Result>): Promise<Result>;
 }
 
-/** A `guess` of a password or a six-digit code; a `link`, or another long text; a `message`, which signs up or sends an email. */
-type Kind = 'guess' | 'link' | 'message';
+/** A `guess` of a password or a six-digit code; a `link`, or another long text; a `message`, which signs up or sends an email; a `check` by the application. */
+type Kind = 'guess' | 'link' | 'message' | 'check';
 
 /** Failures that guessing passwords, addresses, codes or links causes. */
 const wrongGuesses: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
@@ -93,6 +97,8 @@ const wrongGuesses: ReadonlySet<AuthErrorCode> = new Set<AuthErrorCode>([
 
 /** How an attempt ends in one scope: the only place that decides it. */
 function endOf(scope: Scope, kind: Kind, failure?: { readonly error: unknown }): End {
+  // What an application's own function says with its errors is not known.
+  if (kind === 'check') return 'keep';
   if (failure === undefined) {
     if (kind === 'message') return 'keep';
     // The network's count also covers other accounts, so only this attempt is taken back there.
@@ -121,6 +127,7 @@ export function createAttempts(parts: ThrottleParts): Attempts {
     return {
       run,
       runLink: (_req, work) => work(),
+      runCheck: (_req, work) => work(),
       runMessage: run,
       runCode: run,
       runMailedCode: run,
@@ -140,6 +147,7 @@ export function createAttempts(parts: ThrottleParts): Attempts {
       return within('network', network, 'guess', () => within('account', accountKey(email, network), 'guess', work));
     },
     runLink: async (req, work) => within('link', networkOf(req), 'link', work),
+    runCheck: async (req, work) => within('check', networkOf(req), 'check', work),
     async runMessage(req, account, work) {
       const network = networkOf(req);
       const key = accountKey(account, network);
@@ -172,7 +180,7 @@ function createWithin(options: ThrottleOptions, parts: ThrottleParts) {
   /** Counts the attempt before its work starts, so that concurrent ones cannot exceed the limit before one has failed. */
   async function count(scope: Scope, key: string, kind: Kind): Promise<Attempt> {
     const counters = await openLimits();
-    const counted = await counters[scope](key, kind !== 'message');
+    const counted = await counters[scope](key, kind === 'guess' || kind === 'link');
     if ('end' in counted) return counted;
     const { event, reason } = limits[scope];
     parts.emit({ type: 'throttled', scope: event });
@@ -216,6 +224,7 @@ async function openCounters({ redis, keyPrefix = defaultPrefix }: ThrottleOption
     message: counterOf('message'),
     messages: counterOf('messages'),
     link: counterOf('link'),
+    check: counterOf('check'),
     code: counterOf('code'),
     mailedCode: counterOf('mailedCode'),
     mail: counterOf('mail'),

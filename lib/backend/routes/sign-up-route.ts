@@ -51,7 +51,9 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
     async submit(request, fields, returnTo) {
       const email = readEmail(fields);
       const password = readNewPassword(fields, settings.passwordMinLength);
-      const data = await readSignUpData(settings.signUp, request, fields);
+      const read = () => readSignUpData(settings.signUp, request, fields);
+      // Behind the throttle: a check of invitations, say, must not tell what it knows to anyone who keeps asking.
+      const data = typeof settings.signUp === 'object' ? await backend.attempts.runCheck(request.req, read) : undefined;
       const options = {
         emailRedirectTo: redirectUrl(request, settings),
         ...readCaptcha(fields),
