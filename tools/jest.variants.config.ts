@@ -15,6 +15,7 @@ const variants: readonly (readonly [HostVariant, Partial<Variant>])[] = [
   ['Express 4', { host: 'Express 4', front: 'everything', prefix: '/below', isProxied: true }],
   ['node:http', { host: 'bare node:http', front: 'parsers', isCached: false }],
   ['Connect', { host: 'Connect', front: 'hardening', prefix: '/below' }],
+  ['OpenTelemetry', { host: 'Express 5', front: 'parsers', isTraced: true }],
 ];
 
 /** The suites whose application `__tests__/support/application.ts` builds. */
@@ -56,6 +57,7 @@ const config: Config = {
     rootDir,
     displayName,
     globals: { variant },
+    ...(variant.isTraced === true ? { setupFilesAfterEnv: ['<rootDir>/__tests__/tracing/instrument-express.ts'] } : {}),
     testMatch: suites.map((suite) => `<rootDir>/__tests__/${suite}/**/*.test.ts`),
     testPathIgnorePatterns: [
       ...[...always, ...(variant.prefix === undefined ? [] : belowPrefix)].map(

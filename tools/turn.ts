@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 
 /** The hosts of tools/jest.variants.config.ts. */
-export type HostVariant = 'Express 4' | 'node:http' | 'Connect';
+export type HostVariant = 'Express 4' | 'node:http' | 'Connect' | 'OpenTelemetry';
 /** What tools/peers.js installs. */
 export type PeerVersions =
   'express4-oldest' | 'express4-newest' | 'express5-oldest' | 'express5-newest' | 'sdks-oldest';
 
-const hosts: readonly HostVariant[] = ['Express 4', 'node:http', 'Connect'];
+const hosts: readonly HostVariant[] = ['Express 4', 'node:http', 'Connect', 'OpenTelemetry'];
 /** On what else the suites of a folder run. */
 const peers: Readonly<Record<string, readonly PeerVersions[]>> = {
   b2b: ['sdks-oldest'],

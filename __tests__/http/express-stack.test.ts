@@ -8,6 +8,7 @@ import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { stackedAdapters } from '../../lib/http/express-stack.ts';
 import { sendText } from '../support/hosts.ts';
 import { serve } from '../support/servers.ts';
+import { traceLayers } from '../support/traced-layers.ts';
 import { createVisitor } from '../support/visitor.ts';
 
 const load = createRequire(import.meta.url);
@@ -16,6 +17,8 @@ interface Application {
   readonly use: (...layers: any[]) => unknown;
   readonly get: (path: any, handler: unknown) => unknown;
   readonly listener: RequestListener;
+  /** Wraps every handler. */
+  readonly trace: () => void;
 }
 
 interface Version {
@@ -28,7 +31,8 @@ interface Version {
 
 const ofExpress = (create: () => any) => (): Application => {
   const app = create();
-  return { use: app.use.bind(app), get: app.get.bind(app), listener: app };
+  const trace = (): void => traceLayers('_router' in app ? app._router : app.router);
+  return { use: app.use.bind(app), get: app.get.bind(app), listener: app, trace };
 };
 
 /** What of Express 5 an adapter meets, on a router of another version than Express' own. */
@@ -38,6 +42,7 @@ const ofRouter = (Router: () => any) => (): Application => {
   return {
     use: router.use.bind(router),
     get: router.get.bind(router),
+    trace: () => traceLayers(router),
     listener(req, res) {
       Object.assign(req, { app });
       router(req, res, (error: unknown) => sendText(res, String(error), error === undefined ? 404 : 500));
@@ -61,12 +66,18 @@ const guardOfAll = (): unknown =>
   b2b({ protectedRoutes: '/(.*)', sessionPath: '/b2b/session', stylesheetPath: '/b2b/pages.css' });
 const secret = (_req: unknown, res: any): void => sendText(res, 'SECRET');
 
-describe.each(versions)('on $name', ({ app: createApp, Router, wildcard }) => {
+describe.each(
+  versions.flatMap((version) => [
+    { ...version, isTraced: false },
+    { ...version, name: `${version.name}, behind tracing that wraps each layer`, isTraced: true },
+  ]),
+)('on $name', ({ app: createApp, Router, wildcard, isTraced }) => {
   /** The handler that answers a signed-out request, for each path. */
   async function answers(mount: (app: Application) => void, paths: readonly string[]): Promise<Record<string, string>> {
     const app = createApp();
     mount(app);
     app.use(secret);
+    if (isTraced) app.trace();
     const server = await serve(app.listener);
     try {
       const given = paths.map(async (path) => {

@@ -14,6 +14,7 @@ import type { Host } from '../support/hosts.ts';
 import { sendRaw } from '../support/raw-socket.ts';
 import { paths, startResourceApp } from '../support/resource-app.ts';
 import { serve } from '../support/servers.ts';
+import { traceLayers } from '../support/traced-layers.ts';
 import { hostNames } from '../support/variant.ts';
 import { createVisitor } from '../support/visitor.ts';
 
@@ -136,6 +137,20 @@ it('of one resource of each adapter, Express knows that there are two', async ()
     await app.close();
   }
 });
+
+it.each([false, true])(
+  'Express knows of a resource of another adapter: with each layer wrapped, %p',
+  async (isTraced) => {
+    const app = express();
+    app.use(protectResource(b2b(), { path: '/one' }), protectResource(b2b(), { path: '/two' }));
+    if (isTraced) traceLayers(app.router);
+    const server = await serve(app);
+    closing.push(() => server.close());
+    const visitor = createVisitor(server.origin);
+    expect((await visitor.get(root)).status).toBe(404);
+    expect((await visitor.get(`${root}/one`)).status).toBe(200);
+  },
+);
 
 it('a resource at the root has the root form for its own', async () => {
   const app = await start((app) => {

@@ -16,6 +16,8 @@ export interface Variant {
   readonly isProxied: boolean;
   /** Whether verified sessions are cached. */
   readonly isCached: boolean;
+  /** Whether OpenTelemetry's instrumentation wraps the layers of Express. */
+  readonly isTraced: boolean;
 }
 
 const { env } = process;
@@ -28,6 +30,7 @@ export const variant: Variant = {
   prefix: env['TEST_PREFIX'] ?? '',
   isProxied: env['TEST_PROXY'] === 'on',
   isCached: env['TEST_CACHE'] !== 'off',
+  isTraced: false,
   ...ofProject,
 };
 

@@ -7,6 +7,7 @@ import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { AccessTokenClaims, AdapterName, Session } from '../types.ts';
 import type { Acceptance } from './acceptance.ts';
+import { identityOf } from './layer-identity.ts';
 import type { Brands } from './page.ts';
 import type { ReplyRules } from './reply.ts';
 import type { RenderPage } from './page-view.ts';
@@ -124,12 +125,12 @@ export interface Adapter extends ReplyRules {
 const definitions = new WeakMap<object, Adapter>();
 
 export function registerRouter(router: object, definition: Adapter): void {
-  definitions.set(router, definition);
+  definitions.set(identityOf(router), definition);
 }
 
-/** The adapter of a router; `undefined` for any other router. */
+/** The adapter of a router, or of what wraps it; `undefined` for any other router. */
 export function adapterOf(router: object): Adapter | undefined {
-  return definitions.get(router);
+  return definitions.get(identityOf(router));
 }
 
 /**

@@ -1,5 +1,6 @@
 import { adapterOf } from './adapter.ts';
 import type { Adapter } from './adapter.ts';
+import { identityOf } from './layer-identity.ts';
 
 /**
  * Express' layer structure is undocumented, and only this file depends on it: Express 4, and 5 with
@@ -39,21 +40,22 @@ function readAdapters(app: object): StackedAdapter[] {
   return layersOf(routerIn(app)).flatMap((layer) => adaptersOf(layer, restOf));
 }
 
-/** @param above the routers that contain the layer: a router may contain itself, as for the paths of a tree */
+/** @param above the identities of the routers that contain the layer: a router may contain itself, as for the paths of a tree */
 function adaptersOf(
   layer: Layer,
   restOfRouter: StackedAdapter['restOf'],
   above: readonly object[] = [],
 ): StackedAdapter[] {
   const { handle } = layer;
+  const identity = identityOf(handle);
   const restOf = (path: string): string | undefined => {
     const rest = restOfRouter(path);
     return rest === undefined ? undefined : restBelow(layer, rest);
   };
   const definition = adapterOf(handle);
   if (definition !== undefined) return [{ definition, restOf }];
-  if (above.includes(handle)) return [];
-  return layersOf(handle).flatMap((inner) => adaptersOf(inner, restOf, [...above, handle]));
+  if (above.includes(identity)) return [];
+  return layersOf(handle).flatMap((inner) => adaptersOf(inner, restOf, [...above, identity]));
 }
 
 /**
@@ -88,15 +90,16 @@ function pathOfApplication(app: object): unknown {
   return 'path' in app && typeof app.path === 'function' ? (app.path as () => unknown).call(app) : '';
 }
 
-/** Every handler in the application's stack and in its routers; none where the host has no stack, as Connect. */
+/** The identity of every handler in the application's stack and in its routers; none where the host has no stack, as Connect. */
 export function stackedHandlers(app: unknown): readonly object[] {
   return typeof app === 'function' ? layersOf(routerIn(app)).flatMap((layer) => handlersOf(layer)) : [];
 }
 
-/** @param above the routers that contain the layer */
+/** @param above the identities of the routers that contain the layer */
 function handlersOf({ handle }: Layer, above: readonly object[] = []): readonly object[] {
-  if (above.includes(handle)) return [];
-  return [handle, ...layersOf(handle).flatMap((inner) => handlersOf(inner, [...above, handle]))];
+  const identity = identityOf(handle);
+  if (above.includes(identity)) return [];
+  return [identity, ...layersOf(handle).flatMap((inner) => handlersOf(inner, [...above, identity]))];
 }
 
 function routerIn(app: object): unknown {

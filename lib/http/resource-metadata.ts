@@ -8,6 +8,7 @@ import type { AuthRequest } from './auth-request.ts';
 import { jsonErrorReply, refuse } from './error-reply.ts';
 import type { Next } from './go-on.ts';
 import { stackedHandlers } from './express-stack.ts';
+import { identityOf } from './layer-identity.ts';
 import { isHeadOpen, varyOn } from './message.ts';
 import type { HostRequest } from './message.ts';
 import { sendReply } from './reply.ts';
@@ -42,7 +43,7 @@ const metadataOf = (path: string): string => (path === '/' ? rootForm : rootForm
 
 const covers = (path: string, other: string): boolean => createPathMatcher([coveredBy(path)])(other);
 
-/** The paths of each adapter's resources, and of each handler that `protectResource` made. */
+/** The paths of each adapter's resources, and by its identity of each handler that `protectResource` made. */
 const declared = new WeakMap<Adapter, Set<string>>();
 const handled = new WeakMap<object, string>();
 
@@ -56,7 +57,8 @@ export function declareResource(definition: Adapter, handle: object, path: strin
     ]);
   }
   declared.set(definition, paths.add(path));
-  handled.set(handle, path);
+  // Wrapped by tracing, it is known by a list, as a router is.
+  handled.set(identityOf(Object.assign(handle, { stack: [] })), path);
 }
 
 /**
@@ -64,7 +66,7 @@ export function declareResource(definition: Adapter, handle: object, path: strin
  * whose it is.
  */
 export function ownerOfRootForm(definition: Adapter, { app }: HostRequest): 'this' | 'other' | 'none' {
-  const stacked = stackedHandlers(app).flatMap((handle) => handled.get(handle) ?? []);
+  const stacked = stackedHandlers(app).flatMap((identity) => handled.get(identity) ?? []);
   const paths = new Set([...(declared.get(definition) ?? []), ...stacked]);
   if (paths.size === 1) return 'this';
   return paths.has('/') ? 'other' : 'none';
