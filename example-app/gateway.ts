@@ -24,10 +24,9 @@ export async function startGateway(app: RequestListener, neighbor: RequestListen
 
   async function pass(req: IncomingMessage, res: Response): Promise<void> {
     const original = { 'x-original-uri': req.url, 'x-original-method': req.method };
-    const { statusCode, headers } = await ask(behind, 'GET', '/auth/forward', {
-      ...pick(req.headers, asked),
-      ...original,
-    });
+    const decision = await ask(behind, 'GET', '/auth/forward', { ...pick(req.headers, asked), ...original });
+    // The page of a refusal stays unread otherwise, and its connection open.
+    const { statusCode, headers } = decision.resume();
     const { 'x-auth-redirect': signIn, 'set-cookie': cookies } = headers;
     // A renewed session passes as a cookie, which no cache may keep.
     if (cookies !== undefined) res.setHeader('Set-Cookie', cookies);
@@ -35,7 +34,7 @@ export async function startGateway(app: RequestListener, neighbor: RequestListen
     const isPage = req.headers.accept?.includes('text/html') === true;
     if (statusCode === 401 && isPage && signIn !== undefined) res.writeHead(303, { Location: signIn }).end();
     else if (statusCode === 401 || statusCode === 403) res.writeHead(statusCode).end();
-    else if (statusCode !== 204) res.writeHead(503, pick(headers, ['retry-after'])).end();
+    else if (statusCode !== 200) res.writeHead(503, pick(headers, ['retry-after'])).end();
     else {
       const answer = await ask(beside, req.method, req.url, pick(headers, identity));
       res.writeHead(answer.statusCode ?? 502, pick(answer.headers, ['content-type', 'content-security-policy']));
@@ -71,8 +70,6 @@ async function ask(
     request({ host: '127.0.0.1', port, method, path, headers, agent: false }).end(),
     'response',
   )) as [IncomingMessage];
-  // An answer without a body has to be read, too.
-  if (answer.statusCode === 204) answer.resume();
   return answer;
 }
 

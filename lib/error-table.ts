@@ -185,7 +185,7 @@ export const errorTable = {
   not_found: {
     status: 404,
     message: 'There is nothing here.',
-    when: 'Metadata is asked for without a path in an app with several protected resources.',
+    when: 'Metadata is asked for without a path in an app with several protected resources, or `forwardAuth` below its path or in another spelling.',
   },
   method_not_allowed: {
     status: 405,

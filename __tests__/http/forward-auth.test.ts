@@ -15,7 +15,7 @@ import { itOnExpress } from '../support/only.ts';
 import { until } from '../support/until.ts';
 import { variant } from '../support/variant.ts';
 import { createVisitor } from '../support/visitor.ts';
-import type { Answer, Visitor } from '../support/visitor.ts';
+import type { Answer, Ask, Visitor } from '../support/visitor.ts';
 
 const day = 24 * 60 * 60_000;
 /** Too large for one cookie, small enough for several. */
@@ -24,6 +24,9 @@ const chunked = 2_600;
 const isAlone = ['nothing', 'parsers'].includes(variant.front);
 
 const forward = (auth: Router, options?: ForwardAuthOptions): Handler => forwardAuth(auth, options) as Handler;
+
+/** As a gateway names its client's path, without which no `check` is asked. */
+const asksFor = (path: string): Ask => ({ headers: { 'x-original-uri': path } });
 
 /** The `X-Auth-*` headers and the bearer token of an answer. */
 function passedOn({ headers }: Answer): Record<string, unknown> {
@@ -49,11 +52,11 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
   const redirectFor = async (headers: Record<string, string | readonly string[]>): Promise<unknown> =>
     (await createVisitor(app.origin).get('/forward', { headers })).headers['x-auth-redirect'];
 
-  it('answers 204 with who is signed in, and nothing else', async () => {
+  it('answers 200, the only yes that Envoy takes, with who is signed in and no body', async () => {
     await startWith();
     const visitor = await app.signedIn();
     const answer = await visitor.get('/forward');
-    expect([answer.status, answer.text]).toEqual([204, '']);
+    expect([answer.status, answer.text]).toEqual([200, '']);
     const { user } = (await visitor.getJson('/auth/session')).json;
     expect(passedOn(answer)).toEqual({ 'x-auth-request-user': user.id, 'x-auth-request-email': user.email });
     expect(answer.headers['cache-control']).toBe('private, no-store');
@@ -63,9 +66,8 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
     await startWith();
     const visitor = await app.signedIn();
     const stranger = createVisitor(app.origin);
-    const below = `/forward/wiki/page?x=1`;
-    expect((await visitor.ask(below, { method })).status).toBe(204);
-    const refused = await stranger.ask(below, { method, headers: { 'x-original-uri': '/wiki/page?x=1' } });
+    expect((await visitor.ask('/forward', { method })).status).toBe(200);
+    const refused = await stranger.ask('/forward', { method, headers: { 'x-original-uri': '/wiki/page?x=1' } });
     expect([refused.status, refused.headers.location]).toEqual([401, undefined]);
     expect(refused.headers['x-auth-redirect']).toBe(signInUrl('/wiki/page?x=1'));
   });
@@ -177,8 +179,8 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
   });
 
   it.each([
-    ['true', () => true, 204],
-    ['a promise of true', () => Promise.resolve(true), 204],
+    ['true', () => true, 200],
+    ['a promise of true', () => Promise.resolve(true), 200],
     ['false', () => false, 403],
     ['undefined', () => undefined, 403],
     ['1', () => 1, 403],
@@ -189,10 +191,10 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
     ['an error 502', () => Promise.reject(new AuthError('token_rejected')), 503],
   ])('answers a check that returns %s', async (_what, check, status) => {
     await startWith({ check: check as () => boolean });
-    const answer = await (await app.signedIn()).get('/forward');
+    const answer = await (await app.signedIn()).get('/forward', asksFor('/wiki'));
     expect(answer.status).toBe(status);
     expect(answer.headers['retry-after']).toBe(status === 503 ? '5' : undefined);
-    expect('x-auth-request-user' in answer.headers).toBe(status === 204);
+    expect('x-auth-request-user' in answer.headers).toBe(status === 200);
   });
 
   it('gives the check the session and the gateway’s request', async () => {
@@ -209,7 +211,7 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
 
   it('passes what else a check throws to the application', async () => {
     await startWith({ check: () => Promise.reject(new Error('no database')) });
-    const answer = await (await app.signedIn()).get('/forward');
+    const answer = await (await app.signedIn()).get('/forward', asksFor('/wiki'));
     expect([answer.status, passedOn(answer)]).toEqual([500, {}]);
   });
 
@@ -234,7 +236,7 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
     expect(answer.setCookies).toEqual([]);
     app.heal();
     app.clock.advance(61_000);
-    expect((await visitor.get('/forward')).status).toBe(204);
+    expect((await visitor.get('/forward')).status).toBe(200);
   });
 
   it('asks no onError, which could redirect', async () => {
@@ -264,13 +266,13 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
       ['with several methods', 'GET', { ...site, 'x-original-method': ['GET', 'POST'] }, 403],
       ['from another origin', 'GET', { origin: 'https://evil.example', 'x-original-method': 'PUT' }, 403],
       ['with a null origin', 'GET', { origin: 'null', 'x-original-method': 'PUT' }, 403],
-      ['from a trusted origin', 'GET', { ...site, origin: 'https://wiki.example', 'x-original-method': 'PUT' }, 204],
-      ['from the own site', 'GET', { 'sec-fetch-site': 'same-origin', 'x-original-method': 'POST' }, 204],
-      ['without either header', 'GET', { 'x-original-method': 'POST' }, 204],
+      ['from a trusted origin', 'GET', { ...site, origin: 'https://wiki.example', 'x-original-method': 'PUT' }, 200],
+      ['from the own site', 'GET', { 'sec-fetch-site': 'same-origin', 'x-original-method': 'POST' }, 200],
+      ['without either header', 'GET', { 'x-original-method': 'POST' }, 200],
       ['by a WebSocket', 'GET', { origin: 'https://evil.example', 'sec-websocket-key': 'x' }, 403],
       ['by a WebSocket of a browser that says so', 'GET', { ...site, 'sec-fetch-mode': 'websocket' }, 403],
-      ['that is none', 'GET', { ...site, 'x-original-method': 'GET' }, 204],
-      ['that is none, in small letters', 'GET', { ...site, 'x-original-method': 'head' }, 204],
+      ['that is none', 'GET', { ...site, 'x-original-method': 'GET' }, 200],
+      ['that is none, in small letters', 'GET', { ...site, 'x-original-method': 'head' }, 200],
     ])('%s', async (_what, method, headers, status) => {
       await startWith({}, { trustedOrigins: ['https://wiki.example'] });
       const visitor = await app.signedIn();
@@ -311,8 +313,8 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
         for (let renewal = 0; renewal < 50; renewal += 1) {
           app.expireTokens();
           const parallel = await Promise.all([throughGateway(visitor), throughGateway(visitor)]);
-          expect(parallel.map(({ status }) => status)).toEqual([204, 204]);
-          expect((await throughGateway(visitor)).status).toBe(204);
+          expect(parallel.map(({ status }) => status)).toEqual([200, 200]);
+          expect((await throughGateway(visitor)).status).toBe(200);
         }
         expect(app.refreshes()).toHaveLength(50);
         if (many) expect(visitor.cookieHeader()).toBe(former);
@@ -331,9 +333,9 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
       const visitor = await signedIn(true);
       for (const days of [3, 7, 7]) {
         app.expireTokens();
-        expect((await throughGateway(visitor)).status).toBe(204);
+        expect((await throughGateway(visitor)).status).toBe(200);
         app.clock.advance(days * day);
-        expect((await throughGateway(visitor)).status).toBe(204);
+        expect((await throughGateway(visitor)).status).toBe(200);
       }
       expect((await visitor.getJson('/api/me')).status).toBe(200);
     });
@@ -352,12 +354,12 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
       const visitor = await signedIn(true);
       app.expireTokens(-20_000);
       const gate = app.gate();
-      expect((await throughGateway(visitor)).status).toBe(204);
+      expect((await throughGateway(visitor)).status).toBe(200);
       await gate.arrived();
       gate.open();
       await until(() => isRenewed);
       app.clock.advance(7 * day);
-      expect((await throughGateway(visitor)).status).toBe(204);
+      expect((await throughGateway(visitor)).status).toBe(200);
       expect((await visitor.getJson('/api/me')).status).toBe(200);
     });
 
@@ -374,12 +376,12 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
       await visitor.get('/forward');
       const renewed = visitor.cookieHeader();
       app.clock.advance(60_000);
-      expect(await send(former)).toBe(204);
+      expect(await send(former)).toBe(200);
       expect(app.refreshes()).toHaveLength(1);
       if (!isAlone) return;
-      expect(await send(renewed)).toBe(204);
+      expect(await send(renewed)).toBe(200);
       app.clock.advance(20_000);
-      expect(await send(former)).toBe(204);
+      expect(await send(former)).toBe(200);
       app.clock.advance(20_000);
       expect(await send(former)).toBe(401);
     });
@@ -403,7 +405,7 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
       const visitor = await signedIn(true);
       const former = visitor.cookieHeader();
       app.expireTokens();
-      expect((await throughGateway(visitor)).status).toBe(204);
+      expect((await throughGateway(visitor)).status).toBe(200);
       await app.signOut(visitor);
       const thief = createVisitor(app.origin);
       expect((await thief.get('/forward', { headers: { cookie: former } })).status).toBe(401);
@@ -422,9 +424,9 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
     app.expireTokens();
     app.forget();
     const answer = await visitor.get('/forward');
-    expect([answer.status, answer.setCookies]).toEqual([204, []]);
+    expect([answer.status, answer.setCookies]).toEqual([200, []]);
     app.clock.advance(60_000);
-    expect((await visitor.get('/forward')).status).toBe(204);
+    expect((await visitor.get('/forward')).status).toBe(200);
     expect(app.refreshes()).toHaveLength(1);
   });
 });

@@ -46,9 +46,28 @@ export function isPlainPath(path: string): boolean {
  * @returns `undefined` where there are too many
  */
 export function pathReadings(path: string): ReadonlySet<string> | undefined {
-  if (path.length > MAX_ODD_LENGTH) return undefined;
+  return path.length > MAX_ODD_LENGTH ? undefined : readingsOf(decodings(path));
+}
+
+/**
+ * The path of a request target, decoded and folded as `pathReadings` has it, where every server that decodes escapes reads it alike.
+ *
+ * @param target what a gateway says that its client asked for
+ * @returns `undefined` where servers could read several paths, or where the target names none
+ */
+export function onlyReading(target: string): string | undefined {
+  const path = /^[/h]/i.test(target) ? requestPath(target) : undefined;
+  if (path === undefined || path.length > MAX_ODD_LENGTH || /[^\x21-\x7e]/.test(path)) return undefined;
+  const text = tryDecode(path);
+  // Some servers take an escaped slash for a letter of its segment.
+  if (text?.split('/').length !== path.split('/').length) return undefined;
+  const [reading, ...others] = readingsOf(new Set([text, decodeLeniently(text)].map(composeLetters))) ?? [];
+  return others.length === 0 ? reading : undefined;
+}
+
+function readingsOf(texts: ReadonlySet<string>): ReadonlySet<string> | undefined {
   const readings = new Set<string>();
-  for (const text of decodings(path)) {
+  for (const text of texts) {
     const turned = text.replaceAll('\\', '/');
     for (const spelling of new Set([text, turned, tidy(turned), withoutAuthority(turned)])) {
       const segments = spelling.split('/');

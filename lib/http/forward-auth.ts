@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as v from 'valibot';
+import { isPlainPath, onlyReading, pathOf } from '../core/request-path.ts';
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { NotAccepted } from './acceptance.ts';
@@ -13,7 +14,8 @@ import { errorReply, explainDecision, refusalReason, signedOutReason } from './e
 import { asError, goOn } from './go-on.ts';
 import type { Next } from './go-on.ts';
 import { notMounted } from './get-session.ts';
-import { header } from './message.ts';
+import { header, mountPath, requestTarget } from './message.ts';
+import type { HostRequest } from './message.ts';
 import type { ExactOptionsOf } from './options.ts';
 import { refuseCrossSite } from './origin.ts';
 import { sendReply } from './reply.ts';
@@ -31,11 +33,21 @@ const schema = v.strictObject({ check: checkEntry, ...forwardEntries, ...outageE
 export interface ForwardAuthOptions
   extends ExactOptionsOf<typeof forwardEntries>, ExactOptionsOf<typeof outageEntries> {
   /**
-   * Decides whether the session passes; may be asynchronous. Only `true` passes, any other result is a 403. The gateway's request is at
-   * hand: `X-Original-URI` and `X-Original-Method` say what the client asked for.
+   * Decides whether the session passes; may be asynchronous. Only `true` passes, any other result is a 403.
+   *
+   * `method` and `path` are what the client asked for. The method is in capitals. The path is read as `protectedRoutes` reads it: decoded,
+   * in small letters, with single slashes, without a trailing slash and without its query. The request is a 403, and `check` is not asked,
+   * where the gateway names no path, or several, or one that servers read in several ways: dot segments, escaped or reversed slashes,
+   * double escapes, `;`, `:`, a dot or space at the end of a segment.
    */
-  readonly check?: (session: Session, req: Request) => boolean | Promise<boolean>;
+  readonly check?: (
+    session: Session,
+    req: Request,
+    asked: { readonly method: string; readonly path: string },
+  ) => boolean | Promise<boolean>;
 }
+
+type Asked = Parameters<NonNullable<ForwardAuthOptions['check']>>[2];
 
 /** Where gateways put the client's own path: nginx' and Envoy's configurations say so, Traefik and Caddy always send the second one. */
 const uriHeaders = ['x-original-uri', 'x-forwarded-uri'];
@@ -47,9 +59,10 @@ const retryAfter = 5;
 
 /**
  * The handler for the subrequest by which nginx (`auth_request`), Traefik (`forwardAuth`), Caddy (`forward_auth`) and Envoy (`ext_authz`)
- * ask whether a request may pass to a service behind them. Mount it after the adapter, for every method, at a path that no guard covers.
+ * ask whether a request may pass to a service behind them. Mount it after the adapter, for every method, at a path in small letters that
+ * no guard covers. It answers this path alone: all below it, beside it and in another spelling is a 404.
  *
- * - 204 with a session: `X-Auth-Request-User`, `-Email` and `-Organization`, percent-encoded, as far as the session has them.
+ * - 200 and no body with a session: `X-Auth-Request-User`, `-Email` and `-Organization`, percent-encoded, as far as the session has them.
  * - 401 without one, never a redirect: `X-Auth-Redirect` is the absolute URL to sign in, which leads back to `X-Original-URI`.
  * - 403 where `check` or `accept` refuses, and for a change that another site sends (`X-Original-Method`, else the method).
  * - 503 with `Retry-After` where only the provider could tell.
@@ -92,10 +105,21 @@ function requestOf(definition: Adapter, req: IncomingMessage): AuthRequest {
 async function answer(request: AuthRequest, rules: ForwardAuthOptions, next: Next): Promise<void> {
   jarOf(request.res).answerGateway();
   try {
-    sendReply(request, await decide(request, rules).catch((error: unknown) => refusal(request, error)));
+    sendReply(request, isAtMountPath(request.req) ? await verdict(request, rules) : nothingHere(request));
   } catch (error) {
     goOn(next, asError(error));
   }
+}
+
+/** A gateway that asks here is configured wrongly, and another handler of the application must not say yes in place of this one. */
+function nothingHere(request: AuthRequest): Reply {
+  explainDecision(request, () => 'not the path that forwardAuth is mounted at, in small letters: 404');
+  return errorReply(request, new AuthError('not_found'));
+}
+
+/** @throws whatever `check` throws that is no `AuthError` */
+async function verdict(request: AuthRequest, rules: ForwardAuthOptions): Promise<Reply> {
+  return decide(request, rules).catch((error: unknown) => refusal(request, error));
 }
 
 /** @throws {AuthError} for every request that may not pass */
@@ -108,12 +132,13 @@ async function decide(request: AuthRequest, rules: ForwardAuthOptions): Promise<
   }
   if (rules.whenCoordinatorDown === 'refuse') refuseUnconfirmed('forwardAuth', request, session);
   if (changesSomething(req)) refuseCrossSite(req, () => request.origin, definition.trustedOrigins);
-  const isAllowed: unknown = rules.check === undefined || (await rules.check(session, req as Request));
+  const isAllowed: unknown = rules.check === undefined || (await rules.check(session, req as Request, askedFor(req)));
   if (isAllowed !== true) throw new AuthError('forbidden');
   explainDecision(request, () => 'let in');
   const organization = session.adapter === 'b2b' ? session.organizationId : undefined;
   return {
-    status: 204,
+    // Envoy takes no other status for a yes.
+    status: 200,
     headers: {
       ...identity('User', session.user.id),
       ...identity('Email', session.user.email),
@@ -121,6 +146,37 @@ async function decide(request: AuthRequest, rules: ForwardAuthOptions): Promise<
       ...(rules.token === true && { Authorization: `Bearer ${session.accessToken}` }),
     },
   };
+}
+
+/**
+ * Whether the path is the one that the handler was mounted at, as a gateway names it: Express also hands over all paths below, and other
+ * cases of letters. A gateway's rule that hides the handler may miss those (CWE-647).
+ */
+function isAtMountPath(req: HostRequest & { readonly route?: { readonly path?: unknown } }): boolean {
+  const path = pathOf(requestTarget(req));
+  const mounted = mountPath(req);
+  const ofRoute = typeof req.route?.path === 'string' ? req.route.path : '';
+  return (path === mounted || path === mounted + ofRoute) && path === path.toLowerCase() && isPlainPath(path);
+}
+
+/** @throws {AuthError} `forbidden` where the gateway leaves a doubt */
+function askedFor(req: IncomingMessage): Asked {
+  const paths = valuesOf(req, uriHeaders).map(onlyReading);
+  const methods = valuesOf(req, methodHeaders);
+  // Most gateways ask with a GET of their own.
+  if (methods.length === 0 || req.method !== 'GET') methods.push(req.method ?? '');
+  const [path, ...otherPaths] = new Set(paths);
+  const [method = '', ...otherMethods] = new Set(methods.map((each) => each.toUpperCase()));
+  const isClear = path !== undefined && /^[A-Z-]+$/.test(method) && otherPaths.length + otherMethods.length === 0;
+  if (isClear) return { method, path };
+  throw new AuthError('forbidden', {
+    reason: 'the gateway names no path or method, several, or a path with several readings',
+  });
+}
+
+/** Of those headers that came. Node joins several of one name with a comma and a space. */
+function valuesOf(req: IncomingMessage, names: readonly string[]): string[] {
+  return names.map((name) => header(req, name)).filter((value) => value !== undefined);
 }
 
 function identity(name: string, value: string | null | undefined): Record<string, string> {
