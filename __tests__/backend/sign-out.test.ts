@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { ada, encodeSession, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
+import { createShared } from '../support/shared-memory.ts';
+import type { Visitor } from '../support/visitor.ts';
 import type { Fault } from '../../example-app/providers/supabase/stand-in.ts';
+
+const grace = { email: 'grace@example.com', password: 'long enough' };
+const statusOf = async (visitor: Visitor): Promise<number> => (await visitor.getJson('/auth/session')).status;
 
 let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
@@ -28,11 +33,56 @@ describe('POST /auth/logout', () => {
     expect((await visitor.postJson('/auth/logout', { returnTo: '//evil.example' })).json).toEqual({ redirectTo: '/' });
   });
 
-  it('ends all of the user’s sessions if the scope is global', async () => {
+  it('ends all of the user’s sessions if the scope is global, here at once', async () => {
     await start({ options: { signOutScope: 'global' } });
-    const visitor = await app.signedIn();
+    app.supabase.addUser(grace);
+    const [visitor, elsewhere, other] = [await app.signedIn(), await app.signedIn(), app.visitor()];
+    await other.postJson('/auth/login', grace);
+    app.clock.advance(1_000);
     await visitor.post('/auth/logout');
     expect(app.supabase.requests.at(-1)?.url.search).toBe('?scope=global');
+    expect([await statusOf(elsewhere), await statusOf(other)]).toEqual([401, 200]);
+    // A later sign-in works.
+    expect(await statusOf(await app.signedIn())).toBe(200);
+  });
+
+  it('ends them here with an expired token, and while the backend is down or the coordinator is', async () => {
+    const coordinator = createShared();
+    await start({ options: { signOutScope: 'global', timeoutMs: 1_000, coordinator } });
+    const expired = await app.signedIn({ ttl: -60 });
+    const [down, alone, elsewhere] = [await app.signedIn(), await app.signedIn(), await app.signedIn()];
+    app.clock.advance(1_000);
+    await expired.post('/auth/logout');
+    expect(await statusOf(elsewhere)).toBe(401);
+    app.supabase.fail('all', 'hang');
+    coordinator.isDown = true;
+    for (const visitor of [down, alone]) expect((await visitor.post('/auth/logout')).status).toBe(303);
+  });
+
+  it('ends the sessions of no user whom a forged cookie names', async () => {
+    await start({ options: { signOutScope: 'global' } });
+    const ada = await app.signedIn();
+    const session = await app.supabase.issueSession('ada@example.com');
+    const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1] ?? '', 'base64url').toString());
+    const access_token = await app.supabase.signToken(claims, { key: randomBytes(32), alg: 'HS256' });
+    const mallory = app.visitor();
+    setSession(mallory, { ...session, access_token, refresh_token: 'made-up' });
+    app.clock.advance(1_000);
+    expect((await mallory.post('/auth/logout')).status).toBe(303);
+    expect(await statusOf(ada)).toBe(200);
+  });
+
+  it('ends the sessions of the user whose unverifiable token the backend renews', async () => {
+    await start({ options: { signOutScope: 'global' } });
+    const [visitor, elsewhere] = [await app.signedIn(), await app.signedIn()];
+    await app.supabase.rotateKeys({ keepOld: false });
+    app.clock.advance(31_000);
+    await app.signedIn();
+    app.clock.advance(61 * 60_000);
+    await statusOf(elsewhere);
+    app.clock.advance(1_000);
+    await visitor.post('/auth/logout');
+    expect(await statusOf(elsewhere)).toBe(401);
   });
 
   it('leaves nothing that the old cookie could open, neither in the cache nor by a refresh', async () => {

@@ -8,6 +8,10 @@ import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import type { Handler } from '../support/handler-list.ts';
 import { sendJson, sendText } from '../support/hosts.ts';
+import { createShared } from '../support/shared-memory.ts';
+
+const grace = { email: 'grace@example.com', password: 'long enough' };
+const coordinator = createShared();
 
 let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
@@ -111,6 +115,58 @@ describe('getSupabaseClient', () => {
     expect((await visitor.getJson('/out')).json).toEqual({ result: null });
     expect(visitor.cookies.size).toBe(0);
     expect((await app.visitor().get('/auth/session', { headers: { cookie } })).status).toBe(401);
+  });
+
+  it.each([
+    ['local', { scope: 'local' }, [401, 200, 200]],
+    ['global', { scope: 'global' }, [401, 401, 200]],
+    ['its default, global', undefined, [401, 401, 200]],
+    ['others', { scope: 'others' }, [200, 401, 200]],
+  ] as const)('ends here what signOut ends at the backend: %s', async (_what, options, expected) => {
+    await start({ after: withClient('/out', async (client) => (await client.auth.signOut(options)).error) });
+    app.supabase.addUser(grace);
+    const [visitor, elsewhere, other] = [await app.signedIn(), await app.signedIn(), app.visitor()];
+    await other.postJson('/auth/login', grace);
+    app.clock.advance(1_000);
+    const kept = visitor.cookieHeader();
+    expect((await visitor.getJson('/out')).json).toEqual({ result: null });
+    const replayed = await app.visitor().get('/auth/session', { headers: { cookie: kept } });
+    const statuses = [elsewhere, other].map(async (each) => (await each.getJson('/auth/session')).status);
+    expect([replayed.status, ...(await Promise.all(statuses))]).toEqual(expected);
+  });
+
+  it.each([
+    ['the backend fails', () => app.supabase.fail('logout', 500)],
+    ['the coordinator is down', () => (coordinator.isDown = true)],
+  ])('ends the others here, too, where %s', async (_what, fail) => {
+    for (const scope of ['global', 'others'] as const) {
+      coordinator.isDown = false;
+      await start({
+        options: { coordinator },
+        after: withClient('/out', async (client) => (await client.auth.signOut({ scope })).error?.status),
+      });
+      const [visitor, elsewhere] = [await app.signedIn(), await app.signedIn()];
+      app.clock.advance(1_000);
+      fail();
+      expect((await visitor.getJson('/out')).status).toBe(200);
+      coordinator.isDown = false;
+      expect((await elsewhere.getJson('/auth/session')).status).toBe(401);
+      await app.close();
+    }
+    await start();
+  });
+
+  it('ends the sessions of no user whose token the backend would refuse', async () => {
+    let token = '';
+    await start({
+      after: withClient('/out', async (client) => (await client.auth.admin.signOut(token, 'global')).error?.status),
+    });
+    const [ada, mallory] = [await app.signedIn(), await app.signedIn()];
+    const { access_token } = await app.supabase.issueSession('ada@example.com');
+    token = `${access_token.slice(0, access_token.lastIndexOf('.'))}.AAAA`;
+    app.clock.advance(1_000);
+    await mallory.getJson('/out');
+    expect((await ada.getJson('/auth/session')).status).toBe(200);
   });
 
   it('stores a session that the SDK renewed on demand with the token’s own expiry', async () => {

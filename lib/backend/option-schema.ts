@@ -263,7 +263,7 @@ const ownEntries = {
   cookieOptions: v.optional(group<BackendCookieOptions>({ ...cookieEntries, ...httpOnlyEntries })),
   /** Issuers that access tokens may name besides `<url>/auth/v1`, as behind a custom domain. */
   issuer: v.optional(issuers, []),
-  /** Whether signing out ends this session (`local`) or all of the user's (`global`). Default `local`. */
+  /** Whether signing out ends this session (`local`) or all of the user's (`global`), here and at the backend. Default `local`. */
   signOutScope: v.optional(v.picklist(['local', 'global'], "must be 'local' or 'global'"), 'local'),
   /**
    * How long sign-up, resend and forgot take to say that an email was sent, in milliseconds. This time does not tell who has an account.

@@ -10,6 +10,7 @@ import { foldAccount } from './throttle.ts';
 import type { StoredContent } from './session-cookie.ts';
 import type { BackendSource } from './session-source.ts';
 import { rethrowStaleKeys } from './provider-errors.ts';
+import { endOthersHere } from './sign-out.ts';
 
 /** Tokens that may set a password: from a link, or from a sign-in with the current password. */
 interface PasswordGrant {
@@ -42,15 +43,12 @@ export async function setPassword(
 
 /** Ends every session of the account but this one, here and at the backend, which also does so with a new password. */
 export async function endOtherSessions(
-  { supabase, source, resolver, settings, explain }: BackendContext,
+  backend: BackendContext,
   { content, replaced }: Pick<PasswordGrant, 'content' | 'replaced'>,
 ): Promise<void> {
+  const { supabase, source, resolver, settings, explain } = backend;
   if (replaced !== undefined) await resolver.awaitSuccessor(lifeOf(source, replaced));
-  try {
-    await resolver.endOthers(source.toStored(content));
-  } catch (error) {
-    explain('the other sessions were ended in this process only: %s', String(error));
-  }
+  await endOthersHere(backend, 'others', source.toStored(content));
   try {
     await supabase.revoke(content.access_token, 'others', AbortSignal.timeout(settings.timeoutMs));
   } catch (error) {

@@ -1,5 +1,6 @@
 import { withDeadline } from '../core/deadline.ts';
 import type { Allowance } from '../session/allowance.ts';
+import type { SessionFacts } from '../session/record.ts';
 import type { EndedSession } from '../session/sign-out.ts';
 import { isRenewalUrgent } from '../tokens/access-token.ts';
 import { outOfTime } from './connection.ts';
@@ -30,4 +31,27 @@ export async function endAtBackend(
     return renewal.content;
   };
   return withDeadline(end, settings.timeoutMs, outOfTime);
+}
+
+/** What a sign-out ends: this session, all of the user's, or all but this one. */
+export type SignOutScope = 'local' | 'global' | 'others';
+
+/**
+ * Ends here, and in every process that shares the coordinator, the user's other sessions that a sign-out ends at the backend: their
+ * tokens stay valid there until they expire. It never throws: while the coordinator is down, it applies in this process.
+ *
+ * @param facts of a session that the backend has issued
+ */
+export async function endOthersHere(
+  { resolver, explain }: Pick<BackendContext, 'resolver' | 'explain'>,
+  scope: SignOutScope,
+  facts: SessionFacts,
+): Promise<void> {
+  const { userId } = facts;
+  if (scope === 'local' || userId === undefined) return;
+  try {
+    await (scope === 'global' ? resolver.endSession({ userId }) : resolver.endOthers(facts));
+  } catch (error) {
+    explain('the other sessions were ended in this process only: %s', String(error));
+  }
 }

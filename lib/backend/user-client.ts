@@ -8,6 +8,7 @@ import { notMounted } from '../http/get-session.ts';
 import type { AuthRequest } from '../http/auth-request.ts';
 import { keepPrivate } from '../http/message.ts';
 import type { BackendSession, Session } from '../types.ts';
+import { endingHere } from './client-sign-out.ts';
 import { forwarding } from './connection.ts';
 import type { BackendContext } from './context.ts';
 import type { BackendOptions } from './options.ts';
@@ -59,11 +60,12 @@ export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseC
 }
 
 async function createUserClient(
-  { settings, source, writer, resolver }: BackendContext,
+  backend: BackendContext,
   cookie: SessionCookie,
   request: AuthRequest,
   session: Session | null,
 ): Promise<SupabaseClient> {
+  const { settings, source, writer, resolver } = backend;
   if (session?.credential === 'bearer') return createBearerClient(settings, request, session);
   // Loaded with the first client, so that the SDK does not delay the application's start.
   const ssr = await import('@supabase/ssr');
@@ -77,7 +79,7 @@ async function createUserClient(
   // Its type and supabase-js' type are too deep for the compiler to compare; they are the same class.
   const client: unknown = ssr.createServerClient(settings.url, settings.anonKey, {
     cookieOptions: { name: cookie.name },
-    global: { fetch: forwarding(settings, request.peer) },
+    global: { fetch: endingHere(backend, request, forwarding(settings, request.peer)) },
     cookies: {
       getAll: () => [...jar].map(([name, value]) => ({ name, value })),
       // It must never throw: the SDK also calls it from promises that are never awaited, perhaps long after the response.

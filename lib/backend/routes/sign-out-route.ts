@@ -16,9 +16,9 @@ import type { BackendContext } from '../context.ts';
 import { readReturnTo, wantsOtherAccount } from '../forms.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { endPending } from '../pending.ts';
-import { endAtBackend } from '../sign-out.ts';
+import { endAtBackend, endOthersHere } from '../sign-out.ts';
 
-/** `/auth/logout`: always ends the local session, then revokes it at the backend if that answers in time. */
+/** `/auth/logout`: always ends the session here, or all of the user's, then at the backend if that answers in time. */
 export function signOutRoute(backend: BackendContext): AuthRoute {
   const { settings, source, resolver, emit, explain } = backend;
 
@@ -35,10 +35,16 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
   }
 
   async function endSession(left: EndedSession<StoredContent>, allowance: Allowance): Promise<void> {
+    const scope = settings.signOutScope;
     let subject = left.isAuthentic ? subjectOf(left.candidate) : undefined;
+    if (left.isAuthentic) await endOthersHere(backend, scope, left.candidate);
     try {
-      const renewed = await endAtBackend(backend, settings.signOutScope, left, allowance);
-      if (renewed !== undefined) subject ??= subjectOf(source.toStored(renewed));
+      const renewed = await endAtBackend(backend, scope, left, allowance);
+      if (renewed !== undefined && !left.isAuthentic) {
+        const proven = source.toStored(renewed);
+        subject = subjectOf(proven);
+        await endOthersHere(backend, scope, proven);
+      }
     } catch (error) {
       explain('signed out here, but not at the backend: %s', String(error));
     }
