@@ -77,7 +77,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ofAccount(
       page(
         'Connected apps',
-        'lead: These apps can use your account.',
+        'lead: You have allowed these apps.',
         'name: Cursor Know who you are See your profile, such as your name and picture See your email address Since Nov 22, 2026',
         `Disconnect: Cursor → /oauth/apps?revoke=d&${queried}`,
         `name: ${longName} See your email address Since Nov 22, 2026`,
@@ -89,7 +89,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ),
   ),
   'apps, none': withoutForm(
-    ofAccount(page('Connected apps', 'lead: No app can use your account.', 'Done → /account?tab=1')),
+    ofAccount(page('Connected apps', 'lead: You haven’t allowed any app.', 'Done → /account?tab=1')),
   ),
   'apps, disconnect': named(
     page(

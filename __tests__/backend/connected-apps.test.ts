@@ -78,7 +78,7 @@ describe('connected apps', () => {
     const app = await start();
     const visitor = await app.signedIn();
     expect((await visitor.getJson('/oauth/apps')).json).toEqual({ apps: [] });
-    expect((await visitor.get('/oauth/apps')).text).toContain('No app can use your account.');
+    expect((await visitor.get('/oauth/apps')).text).toContain('You haven’t allowed any app.');
   });
 
   it('show every scope of a grant, however many another page allowed', async () => {

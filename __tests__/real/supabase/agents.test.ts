@@ -104,7 +104,7 @@ function describeFlow(kind: keyof typeof signingKeys): void {
       // The person disconnects it: its access token is refused at once, its refresh token gone, and it has to ask again.
       const last = String(agent.kept.tokens.access_token);
       const list = await disconnectInPages(browser, app.origin, `Agent ${version}`);
-      expect(list.page.text).toContain('No app can use your account.');
+      expect(list.page.text).toContain('You haven’t allowed any app.');
       const refused = await createVisitor(app.origin).get('/mcp', { headers: { authorization: `Bearer ${last}` } });
       expect([refused.status, refused.headers['www-authenticate']]).toEqual([
         401,

@@ -197,8 +197,8 @@ export const englishText = {
   startAgainHeading: 'Start again in the app',
   toAppHeading: 'Taking you back to the app',
   appsHeading: 'Connected apps',
-  appsText: 'These apps can use your account.',
-  appsEmptyText: 'No app can use your account.',
+  appsText: 'You have allowed these apps.',
+  appsEmptyText: 'You haven’t allowed any app.',
   /** `{date}` is the day on which the user allowed it. */
   appSince: 'Since {date}',
   disconnectButton: 'Disconnect',
