@@ -15,7 +15,7 @@ import type { ExampleReport } from '../support/run-examples.ts';
 import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
 import type { SupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
 import { createVisitor } from '../support/visitor.ts';
-import type { Visitor } from '../support/visitor.ts';
+import type { Answer, Visitor } from '../support/visitor.ts';
 
 const directory = join(process.cwd(), 'reports', 'docs-runs');
 const ada = { email: 'ada@example.com', password: 'correct horse battery' };
@@ -183,6 +183,12 @@ afterAll(async () => {
 
 function originOf(example: Example): string {
   return `http://127.0.0.1:${reports.get(example.file)?.port}`;
+}
+
+/** A POST with JSON from a network. */
+function from(network: string, example: Example, path: string, body: object): Promise<Answer> {
+  const headers = { accept: 'application/json', 'content-type': 'application/json', 'x-test-address': network };
+  return createVisitor(originOf(example)).post(path, { headers, body: JSON.stringify(body) });
 }
 
 function exampleWith(path: string, text: string): Example {
@@ -388,15 +394,24 @@ describe('a reader who follows the examples', () => {
     expect([(await signIn('the old password'))[1], supabase.calls('admin')]).toEqual([200, created]);
   });
 
-  it('docs/moving/own-passwords.md: checks no more than five old passwords of an address', async () => {
-    const origin = originOf(exampleWith('docs/moving/own-passwords.md', 'moveUser'));
-    const email = 'mary@example.com';
+  it('docs/moving/own-passwords.md: checks five old passwords of an address from a network, in any spelling, and its owner’s elsewhere', async () => {
+    const example = exampleWith('docs/moving/own-passwords.md', 'moveUser');
+    const signIn = (email: string, password: string, network: string): Promise<Answer> =>
+      from(network, example, '/auth/login', { email, password });
     const before = supabase.calls('admin');
-    for (let guess = 0; guess < 6; guess += 1) {
-      await createVisitor(origin).postJson('/auth/login', { email, password: `guess ${guess}` });
+    for (const spelling of [
+      'mary@example.com',
+      'Mary@example.com',
+      'MARY@example.com',
+      'maRy@example.com ',
+      'mary@EXAMPLE.com',
+    ]) {
+      await signIn(spelling, 'a guess', '192.0.2.1');
     }
-    const right = await createVisitor(origin).postJson('/auth/login', { email, password: 'another old password' });
-    expect([right.status, supabase.calls('admin')]).toEqual([401, before]);
+    const right = 'another old password';
+    const refused = await signIn('mary@example.com', right, '192.0.2.1');
+    expect([refused.status, supabase.calls('admin')]).toEqual([401, before]);
+    expect((await signIn('mary@example.com', right, '192.0.2.2')).status).toBe(200);
   });
 
   it('docs/recipes/web-and-mobile.md: reads and writes with the cookie, the phone with its token', async () => {
@@ -630,6 +645,57 @@ describe('a reader who follows the examples', () => {
     for (let guess = 0; guess < 3; guess += 1) await visitor.postJson('/phone/session', { phone, code: 'wrong' });
     const late = { phone, code: supabase.texts.at(-1)!.code };
     expect((await visitor.postJson('/phone/session', late)).status).toBe(422);
+  });
+
+  it('docs/recipes/phone-codes.md: counts guesses by number and network: no spelling gets more, and no stranger closes a number', async () => {
+    const example = exampleWith('docs/recipes/phone-codes.md', 'signInWithOtp');
+    const guess = (phone: string, code: string, network: string): Promise<Answer> =>
+      from(network, example, '/phone/session', { phone, code });
+    await from('192.0.2.1', example, '/phone/code', { phone: '+1 555 000 2222' });
+    const { code } = supabase.texts.at(-1)!;
+    const before = supabase.calls('verify');
+    for (const phone of [
+      '+15550002222',
+      '15550002222',
+      '+1 555 000 2222',
+      ' +1 5550002222',
+      '+1-555-000-2222',
+      '1 (555) 0002222',
+    ]) {
+      expect((await guess(phone, 'wrong', '192.0.2.1')).status).toBe(422);
+    }
+    expect(supabase.calls('verify')).toBe(before + 5);
+    expect((await guess('+1 555 000-2222', code, '192.0.2.2')).json).toEqual({ redirectTo: '/' });
+  });
+
+  it('docs/recipes/phone-codes.md: allows thirty guesses for a number from all networks', async () => {
+    const example = exampleWith('docs/recipes/phone-codes.md', 'signInWithOtp');
+    const phone = '+15550003333';
+    const before = supabase.calls('verify');
+    for (let guess = 0; guess < 35; guess += 1) {
+      await from(`198.51.100.${guess}`, example, '/phone/session', { phone, code: 'wrong' });
+    }
+    expect(supabase.calls('verify')).toBe(before + 30);
+  });
+
+  it('docs/recipes/phone-codes.md: sends five messages to a number from a network, and fifty from a network', async () => {
+    const example = exampleWith('docs/recipes/phone-codes.md', 'signInWithOtp');
+    const send = (phone: string, network: string): Promise<Answer> => from(network, example, '/phone/code', { phone });
+    const sent = (): number => supabase.calls('otp');
+    const before = sent();
+    for (const phone of [
+      '+1 5550004444',
+      '+15550004444',
+      '1 5550004444',
+      '15550004444',
+      '+1-555-0004444',
+      '1.5550004444',
+    ]) {
+      await send(phone, '192.0.2.11');
+    }
+    expect(sent()).toBe(before + 5);
+    for (let number = 0; number < 60; number += 1) await send(`+15550005${100 + number}`, '192.0.2.12');
+    expect(sent()).toBe(before + 55);
   });
 
   it('docs/recipes/workos-headless.md: signs in by password and by code, in an own form', async () => {

@@ -1,11 +1,12 @@
 /**
  * Runs examples as their reader would: each file is imported by its path, and `express-auth-adapters` is this package's source.
  * For the blocks of the docs `next` is a stand-in, and WorkOS' SDK calls the local one. Every `listen` gets a free port of the loopback
- * address in place of the example's own. Started by `run-blocks.test.ts` and `recipe-code.ts`, which it tells what happened.
+ * address in place of the example's own, and requests may say from which network they come. Started by `run-blocks.test.ts` and `recipe-code.ts`, which it tells what happened.
  *
  *     node run-examples.ts <file>…
  */
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { registerHooks } from 'node:module';
 import net from 'node:net';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -39,9 +40,16 @@ const servers: net.Server[] = [];
 const listen = Reflect.get(net.Server.prototype, 'listen');
 net.Server.prototype.listen = function (this: net.Server, ...asked: readonly unknown[]) {
   servers.push(this);
+  this.prependListener('request', comeFrom);
   const callback = asked.find((argument) => typeof argument === 'function');
   return Reflect.apply(listen, this, [0, '127.0.0.1', callback]);
 };
+
+/** A request of a test says from which network it comes; each has a connection of its own. */
+function comeFrom({ socket, headers }: IncomingMessage): void {
+  const { 'x-test-address': value } = headers;
+  if (value !== undefined) Object.defineProperty(socket, 'remoteAddress', { value });
+}
 
 for (const file of process.argv.slice(2)) process.send?.(await run(file));
 process.send?.({ file: '' } satisfies ExampleReport);
