@@ -35,7 +35,7 @@ const config = {
     ...(sdks === undefined ? {} : { '^(@supabase/(?:ssr|supabase-js)|@workos-inc/node)$': `${sdks}/$1` }),
     '^express-auth-adapters$': '<rootDir>/lib/index.ts',
     '^express-auth-adapters/texts/(.*)$': '<rootDir>/lib/texts/$1.ts',
-    '^express-auth-adapters/(.*)$': '<rootDir>/lib/$1/index.ts',
+    '^express-auth-adapters/(\\w+)$': '<rootDir>/lib/$1/index.ts',
   },
   // `.ci/run` counts over several runs.
   reporters: process.env['JEST_REPORTS'] === undefined ? ['default'] : ['default', '<rootDir>/tools/jest-report.js'],

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { isRecord } from '../core/json.ts';
 import { didYouMean } from '../core/nearest.ts';
 import { ConfigurationError } from '../errors.ts';
 import { unreadEnvFile } from './env-file.ts';
@@ -131,15 +132,32 @@ function missingSdks(sdks: readonly string[]): string[] {
 
 /** Those of the packages that are not installed beside this one; none in a bundled application, which holds all code. */
 export function missingPackages(names: readonly string[]): readonly string[] {
-  return isInstalled('jose') ? names.filter((name) => !isInstalled(name)) : [];
+  const resolve = resolverOfPackage();
+  return resolve === undefined ? [] : names.filter((name) => !isInstalled(name, resolve));
 }
 
-function isInstalled(name: string): boolean {
+/** How this package finds others; `undefined` where a bundler has moved this code out of the package. */
+function resolverOfPackage(): NodeJS.RequireResolve | undefined {
   try {
-    import.meta.resolve(name);
-    return true;
+    // ncc leaves `import.meta.resolve` as it is, which is a syntax error in CommonJS. An imported `createRequire` has the
+    // name that the usual banner of an ESM bundle declares.
+    const { createRequire } = process.getBuiltinModule('node:module');
+    const { pathToFileURL } = process.getBuiltinModule('node:url');
+    const { resolve } = createRequire(import.meta.url);
+    const root = new URL('.', pathToFileURL(resolve('express-auth-adapters/package.json')));
+    return import.meta.url.startsWith(root.href) ? resolve : undefined;
   } catch {
-    return false;
+    return undefined;
+  }
+}
+
+function isInstalled(name: string, resolve: NodeJS.RequireResolve): boolean {
+  try {
+    resolve(name);
+    return true;
+  } catch (error) {
+    // A package without an entry for `require` is there.
+    return !isRecord(error) || error['code'] !== 'MODULE_NOT_FOUND';
   }
 }
 
