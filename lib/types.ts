@@ -3,6 +3,15 @@
  * Types only; importing this file costs nothing at run time.
  */
 
+/**
+ * Why the coordinator or the throttle's Redis did not do what it was asked. `unavailable`: no connection, no answer in time, or it
+ * cannot serve now. The others last until an operator changes something: `not_permitted` (Redis' `NOPERM`), `not_authenticated`
+ * (`NOAUTH`, `WRONGPASS`), `read_only` (`READONLY`), `refused` (any other error that it answers) and `unreadable` (an answer of
+ * another password or program).
+ */
+export type CoordinatorReason =
+  'unavailable' | 'not_permitted' | 'not_authenticated' | 'read_only' | 'refused' | 'unreadable';
+
 /** A JSON value as it comes out of a verified token. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };
 
@@ -260,8 +269,8 @@ export type AuthEvent = EventBase &
     | ({ readonly type: 'session_too_large'; readonly bytes: number } & EventSubject)
     /** Signing keys could not be fetched; cached ones serve meanwhile. */
     | { readonly type: 'keys_unavailable'; readonly stale: boolean }
-    /** The shared coordinator, or a part of it, is out of reach; this process goes on by itself. Once for each outage. */
-    | { readonly type: 'coordinator_unavailable'; readonly operation: string }
+    /** The shared coordinator, or a part of it, is out of reach or refuses; this process goes on by itself. Once for each outage. */
+    | { readonly type: 'coordinator_unavailable'; readonly operation: string; readonly reason: CoordinatorReason }
     /** All of the shared coordinator is in reach again. */
     | { readonly type: 'coordinator_recovered' }
     /** A hook of the application threw, or did not answer in time; the sign-out went on. */

@@ -89,11 +89,15 @@ const events: EventRows = {
     fields: { stale: 'whether cached keys serve meanwhile' },
   },
   coordinator_unavailable: {
-    when: 'The shared coordinator, or a part of it, is out of reach. This process goes on by itself. Once for each outage.',
-    fields: { operation: 'what it was asked for: `refresh`, `record` (of a session or user) or `throttle`' },
+    when: 'The shared coordinator, or a part of it, is out of reach or refuses. This process goes on by itself. Once for each outage.',
+    fields: {
+      operation: 'what it was asked for: `refresh`, `record` (of a session or user) or `throttle`',
+      reason:
+        '`unavailable` (no connection, no answer in time, or it cannot serve now), `not_permitted`, `not_authenticated`, `read_only`, `refused` (any other error that Redis answers) or `unreadable` (another password or program wrote it)',
+    },
   },
   coordinator_recovered: {
-    when: 'All of the shared coordinator is in reach again. Comes with the first call that succeeds.',
+    when: 'All of the shared coordinator is in reach again. Comes with the first call that succeeds, after a refusal with the first of the same kind.',
     fields: {},
   },
   hook_failed: {

@@ -441,7 +441,7 @@ describe('a store that is away', () => {
     expect(await refusal()).toBeDefined();
     expect(calls()).toBe(2);
     expect(events.filter((event) => JSON.stringify(event).includes('coordinator_unavailable'))).toEqual([
-      { type: 'coordinator_unavailable', operation: 'throttle' },
+      { type: 'coordinator_unavailable', operation: 'throttle', reason: 'unavailable' },
     ]);
   });
 
@@ -477,7 +477,7 @@ describe('a store that is away', () => {
     const running = [await throttle.code('factor:1'), await throttle.code('factor:2')];
     isDown = true;
     for (const attempt of running) await attempt.end('forgive');
-    expect(events).toEqual([{ type: 'coordinator_unavailable', operation: 'throttle' }]);
+    expect(events).toEqual([{ type: 'coordinator_unavailable', operation: 'throttle', reason: 'unavailable' }]);
   });
 
   it.each([[undefined], [null], ['1'], [[]], [['x', 900_000]], [[1, undefined]], [[Number.NaN, 900_000]]])(
@@ -486,7 +486,7 @@ describe('a store that is away', () => {
       throttle = create({ store: storeOf(() => Promise.resolve(reply)) });
       await fail(10);
       expect((await refusal())?.code).toBe('rate_limited');
-      expect(events[0]).toEqual({ type: 'coordinator_unavailable', operation: 'throttle' });
+      expect(events[0]).toEqual({ type: 'coordinator_unavailable', operation: 'throttle', reason: 'unavailable' });
     },
   );
 
@@ -533,7 +533,7 @@ describe('a store that is away', () => {
     jest.advanceTimersByTime(1_000);
     await fail(3);
     expect(events).toEqual([
-      { type: 'coordinator_unavailable', operation: 'throttle' },
+      { type: 'coordinator_unavailable', operation: 'throttle', reason: 'unavailable' },
       { type: 'coordinator_recovered' },
     ]);
   });
@@ -560,7 +560,7 @@ describe('a store that is away', () => {
     expect(await attemptFor(499, calls)).toBe('waits');
     jest.advanceTimersByTime(1_000);
     expect(await attemptFor(500, calls)).toBe('counted');
-    expect(events).toEqual([{ type: 'coordinator_unavailable', operation: 'throttle' }]);
+    expect(events).toEqual([{ type: 'coordinator_unavailable', operation: 'throttle', reason: 'unavailable' }]);
   });
 
   it('delays the end of an attempt by half a second, however often it is counted', async () => {
@@ -591,7 +591,7 @@ describe('a store that is away', () => {
       await throttle.code(`factor:${count}`);
       jest.advanceTimersByTime(1_000);
     }
-    expect(events).toEqual([{ type: 'coordinator_unavailable', operation: 'throttle' }]);
+    expect(events).toEqual([{ type: 'coordinator_unavailable', operation: 'throttle', reason: 'unavailable' }]);
   });
 
   it('has two and a half seconds for its first answer, while its connection opens', async () => {
@@ -601,7 +601,7 @@ describe('a store that is away', () => {
     expect(events).toEqual([]);
     jest.advanceTimersByTime(1);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(events).toEqual([{ type: 'coordinator_unavailable', operation: 'throttle' }]);
+    expect(events).toEqual([{ type: 'coordinator_unavailable', operation: 'throttle', reason: 'unavailable' }]);
     jest.advanceTimersByTime(1_000);
     expect(await attemptFor(500, calls)).toBe('counted');
   });

@@ -629,7 +629,7 @@ describe('with a coordinator that never answers', () => {
     await two.resolver.endSession({ userId: 'ada' });
     await jest.advanceTimersByTimeAsync(5_000);
     expect(ends).toEqual(['ended']);
-    expect(one.events).toContainEqual({ type: 'coordinator_unavailable', operation: 'record' });
+    expect(one.events).toContainEqual({ type: 'coordinator_unavailable', operation: 'record', reason: 'unavailable' });
   });
 
   it('a request whose tokens have expired renews them in its time', async () => {

@@ -117,7 +117,7 @@ describe('what is asked of the coordinator', () => {
     await ask(Promise.reject(new Error('down')));
     outages.failed('refresh');
     await ask(Promise.resolve('answer'));
-    expect(events.splice(0)).toEqual([{ type: 'coordinator_unavailable', operation: 'record' }]);
+    expect(events.splice(0)).toEqual([{ type: 'coordinator_unavailable', operation: 'record', reason: 'unavailable' }]);
     shared.isComplete = true;
     await ask(Promise.resolve('answer'));
     await ask(Promise.resolve('answer'));

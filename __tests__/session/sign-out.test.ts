@@ -123,7 +123,7 @@ describe('signing out', () => {
   it('works alone if the other processes cannot be reached, and reports it once', async () => {
     const down = () => Promise.reject(new Error('no Redis'));
     const world = plain({ shared: { ...createShared(), merge: down, read: down } });
-    const unavailable = { type: 'coordinator_unavailable', operation: 'record' };
+    const unavailable = { type: 'coordinator_unavailable', operation: 'record', reason: 'unavailable' };
     expect(await isSignedIn(world)).toBe(true);
     expect(world.app.events).toEqual([unavailable]);
     await world.app.resolver.signOut(world.browser.header());

@@ -634,7 +634,7 @@ describe('several processes', () => {
       expect(await one.run('key', one.answering(renewed))).toEqual({ settled: renewed, isNew: true });
       expect(await one.run('key', one.answering(ended))).toEqual({ settled: renewed, isNew: false });
       expect(one.calls()).toBe(1);
-      expect(one.told).toEqual([{ type: 'coordinator_unavailable', operation: 'refresh' }]);
+      expect(one.told).toEqual([{ type: 'coordinator_unavailable', operation: 'refresh', reason: 'unavailable' }]);
     },
   );
 
@@ -813,7 +813,7 @@ describe('several processes', () => {
     one.deliver('key');
     one.forget('key');
     await new Promise((done) => setImmediate(done));
-    expect(one.told).toEqual([{ type: 'coordinator_unavailable', operation: 'refresh' }]);
+    expect(one.told).toEqual([{ type: 'coordinator_unavailable', operation: 'refresh', reason: 'unavailable' }]);
     shared.isDown = false;
     one.forget('key');
     await settle();

@@ -1,6 +1,6 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { IRateLimiterOptions, RateLimiterAbstract } from 'rate-limiter-flexible';
-import type { Store } from './throttle-store.ts';
+import type { Ending, Store } from './throttle-store.ts';
 
 /** A count so high that attempts that are taken back cannot bring a closed key below its limit. */
 const closedPoints = 1_000_000_000;
@@ -50,7 +50,7 @@ export function createCounter(parts: CounterParts): Counter {
     const windowEndsAt = now() + windowEndsInMs;
     const takeBack = async (): Promise<void> => {
       // In a later window it was never counted, and taking it back there would allow one more.
-      if (now() < windowEndsAt) await end(() => limiter.reward(key));
+      if (now() < windowEndsAt) await end('reward', () => limiter.reward(key));
     };
     if (excess > 0) {
       await takeBack();
@@ -58,12 +58,12 @@ export function createCounter(parts: CounterParts): Counter {
     }
     if (mayMakeRoom) progress(key, 1);
     const ends: Readonly<Record<End, () => Promise<unknown>>> = {
-      forgive: async () => ((await isClosed(key)) ? undefined : end(() => limiter.delete(key))),
+      forgive: async () => ((await isClosed(key)) ? undefined : end('delete', () => limiter.delete(key))),
       cancel: takeBack,
       keep: async () => {
         if (excess < 0 || limit.isClosedByLast !== true) return;
         const close = (each: RateLimiterAbstract) => each.set(key, closedPoints, limit.windowSeconds);
-        await Promise.all([close(memory), end(() => close(limiter))]);
+        await Promise.all([close(memory), end('set', () => close(limiter))]);
       },
     };
     return {
@@ -79,7 +79,7 @@ export function createCounter(parts: CounterParts): Counter {
 function createCount({ limit, keyPrefix, store, maxKeys }: CounterParts) {
   const options = { keyPrefix, points: limit.points, duration: limit.windowSeconds };
   const memory = new BoundedMemory(options, maxKeys);
-  const inMemory = { limiter: memory, end: (work: () => Promise<unknown>) => work() };
+  const inMemory = { limiter: memory, end: (_how: Ending, work: () => Promise<unknown>) => work() };
   const inRedis = store && { ...store, limiter: store.createLimiter(options) };
 
   const isClosed = async (key: string): Promise<boolean> => isClosedBy((await memory.get(key))?.consumedPoints ?? 0);

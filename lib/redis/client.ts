@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createBreaker } from '../core/breaker.ts';
+import { failureOf, UnreadableAnswer, watchConnection } from '../core/coordinator-failure.ts';
 import { createMasterOf } from '../core/redis-slot.ts';
 
 /** The members used of a client of the package `redis` (a single client, a pool, a sentinel or a cluster). */
@@ -49,14 +50,17 @@ export function isRedisClient(value: unknown): value is RedisClient {
 
 export function createRedisCommands(client: RedisClient, settings: RedisCommandSettings): RedisCommands {
   const breaker = createBreaker({ ...settings, partOf: createMasterOf(client), pauseMs });
-  const connected = createFirstConnection(client, settings.firstTimeoutMs);
+  const connectionError = watchConnection(client);
+  // A refused password stays refused.
+  const isOpening = (): boolean => isConnecting(client) && failureOf(connectionError()).reason === 'unavailable';
+  const connected = createFirstConnection(isOpening, settings.firstTimeoutMs);
 
   async function run(key: string, command: () => Promise<unknown>): Promise<unknown> {
     await connected();
     // A client without a connection queues its commands, and a request cannot wait for that.
     if (!isConnected(client)) {
       breaker.fail(key);
-      throw new Error('Redis is not connected');
+      throw new Error('Redis is not connected', { cause: connectionError() });
     }
     return breaker.run(key, command);
   }
@@ -77,15 +81,15 @@ export function createRedisCommands(client: RedisClient, settings: RedisCommandS
 /** A client with a callback API returns nothing, which would read as a session that has not ended. */
 function checkReply(reply: unknown): unknown {
   if (reply === null || typeof reply === 'string' || reply instanceof Uint8Array) return reply;
-  throw new Error('The client gave an answer that HGET does not give');
+  throw new UnreadableAnswer('The client gave an answer that HGET does not give');
 }
 
-/** Waits once, shared by all commands, while the client connects for the first time. */
-function createFirstConnection(client: RedisClient, limitMs: number): () => Promise<void> | undefined {
+/** Waits once, shared by all commands, while the client connects for the first time. @param isOpening whether it still may connect */
+function createFirstConnection(isOpening: () => boolean, limitMs: number): () => Promise<void> | undefined {
   let isOver = false;
   let waiting: Promise<void> | undefined;
   const waitForIt = async (): Promise<void> => {
-    for (let waitedMs = 0; waitedMs < limitMs && isConnecting(client); waitedMs += connectPollMs) {
+    for (let waitedMs = 0; waitedMs < limitMs && isOpening(); waitedMs += connectPollMs) {
       await wait(connectPollMs);
     }
     isOver = true;

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { UnreadableAnswer } from '../core/coordinator-failure.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { SharedCoordinator, Times } from '../session/shared-coordinator.ts';
 import { createRedisCommands, isPresent, isRedisClient, tagOf } from './client.ts';
@@ -153,6 +154,6 @@ return 1`;
 
 function parseRecord(text: string): Times {
   const times = text.split(' ').map((part) => /^([^ =]+)=(-?\d+)$/.exec(part));
-  if (times.includes(null)) throw new Error('Redis holds a record that no script of ours has written');
+  if (times.includes(null)) throw new UnreadableAnswer('Redis holds a record that no script of ours has written');
   return Object.fromEntries(times.map((time) => [String(time?.[1]), Number(time?.[2])]));
 }

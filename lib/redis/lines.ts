@@ -1,4 +1,5 @@
 import { sealData, unsealData } from 'iron-session';
+import { UnreadableAnswer } from '../core/coordinator-failure.ts';
 import type { SharedCoordinator, SharedLine } from '../session/shared-coordinator.ts';
 import { openMs } from '../session/token-line.ts';
 import { isPresent } from './client.ts';
@@ -83,7 +84,8 @@ export function createRedisLines({
 }: LineStore): Pick<SharedCoordinator, 'take' | 'settle'> {
   async function open(name: string, [clock, version, line, sealed]: readonly string[]): Promise<SharedLine> {
     const now = Number(clock);
-    if (clock === undefined || Number.isNaN(now)) throw new Error('Redis gave an answer that no script of ours gives');
+    if (clock === undefined || Number.isNaN(now))
+      throw new UnreadableAnswer('Redis gave an answer that no script of ours gives');
     const found = { version: version ?? '', line: line ?? '', now };
     if (sealed === undefined || sealed === '') return found;
     const answer = await seal.open(name, sealed);
@@ -98,7 +100,7 @@ export function createRedisLines({
       const isKnown = current === '';
       // The password differs, or another program writes these keys: coordination is impossible, and operators must see an error.
       if (isKnown && line[3] !== '' && shared.answer === undefined)
-        throw new Error('An answer in Redis cannot be opened with this password');
+        throw new UnreadableAnswer('An answer in Redis cannot be opened with this password');
       return { ...shared, holder: isKnown ? undefined : current, turnMs };
     },
     async settle(name, { from, version, line, known, answer, ttlMs, token = '', holder = '' }) {

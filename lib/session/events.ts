@@ -2,8 +2,17 @@ import { channel } from 'node:diagnostics_channel';
 import type { Channel } from 'node:diagnostics_channel';
 import createDebug from 'debug';
 import { defined } from '../core/json.ts';
+import type { CoordinatorFailure } from '../core/coordinator-failure.ts';
 import { causeOf } from '../errors.ts';
-import type { AdapterName, AuthEvent, OnEvent, RefreshMessage, SignInMessage, VerifyMessage } from '../types.ts';
+import type {
+  AdapterName,
+  AuthEvent,
+  CoordinatorReason,
+  OnEvent,
+  RefreshMessage,
+  SignInMessage,
+  VerifyMessage,
+} from '../types.ts';
 
 type EventBody = AuthEvent extends infer E ? (E extends AuthEvent ? Omit<E, 'adapter'> : never) : never;
 
@@ -112,27 +121,59 @@ const warned = new Set<string>();
 /** One process warning per cause, so that operators see it without a listener. */
 function warnOperator(adapter: AdapterName, body: EventBody): void {
   const cause = operatorCauseOf(body);
-  if (cause !== undefined) warnOnce(adapter, cause);
+  if (cause !== undefined) warnOfCause(adapter, cause);
 }
 
 /** For a call that got no answer: only the call itself knows, because a callback's query can say the same of the provider. */
 export function warnOfSilence(adapter: AdapterName): void {
-  warnOnce(adapter, 'provider_unreachable');
+  warnOfCause(adapter, 'provider_unreachable');
 }
 
 /** For a verified token whose sign-in is in the future. */
 export function warnOfClocks(adapter: AdapterName): void {
-  warnOnce(adapter, 'clocks_differ');
+  warnOfCause(adapter, 'clocks_differ');
 }
 
-function warnOnce(adapter: AdapterName, cause: OperatorCause): void {
+/** What a user of Redis needs. `__tests__/scale/redis-acl.test.ts` grants exactly that. */
+const grants = {
+  coordinator: '+hget +eval +time +hset +hmget +hdel +pexpire +pttl on the keys ~<keyPrefix>:*',
+  throttle: '+eval +set +incrby +pttl +expire +multi +exec +del on the keys ~<throttle.keyPrefix>:*',
+};
+
+const coordinatorTexts: Readonly<Record<Exclude<CoordinatorReason, 'unavailable'>, string>> = {
+  not_permitted: 'does not permit its user what is needed; grant',
+  not_authenticated: 'does not accept the user name or password of the client; check them, or REDIS_URL',
+  read_only: 'is a read-only replica; connect the client to the master',
+  refused: 'refuses to work; check its memory, its disk and its replicas',
+  unreadable:
+    'holds what cannot be read; check that all processes have the same password, or a keyPrefix that no other program uses',
+};
+
+/** For a Redis that answers, and refuses. */
+export function warnOfCoordinator(
+  adapter: AdapterName,
+  part: keyof typeof grants,
+  { reason, answer, command }: CoordinatorFailure,
+): void {
+  if (reason === 'unavailable') return;
+  const said = [answer, command].filter((word) => word !== undefined).join(' ');
+  const what = part === 'throttle' ? "the throttle's Redis" : 'the coordinator';
+  const granted = reason === 'not_permitted' ? ` ${grants[part]}` : '';
+  const text = `${what}${said === '' ? '' : ` answered ${said}: it`} ${coordinatorTexts[reason]}${granted}`;
+  warnOnce(adapter, `${part}_${reason}`, `${nameOf(adapter)}: ${text}. See docs/scaling.md`);
+}
+
+function warnOfCause(adapter: AdapterName, cause: OperatorCause): void {
+  const text = cause === 'keys_rotated' ? staleKeys : `${nameOf(adapter)}: ${operatorTexts[adapter][cause]}`;
+  warnOnce(adapter, cause, `${text}. To find out more: npx express-auth-adapters doctor`);
+}
+
+const nameOf = (adapter: AdapterName): string => (adapter === 'b2b' ? 'b2bAuth' : 'backendAuth');
+
+function warnOnce(adapter: AdapterName, cause: string, text: string): void {
   if (warned.has(`${adapter} ${cause}`)) return;
   warned.add(`${adapter} ${cause}`);
-  const name = adapter === 'b2b' ? 'b2bAuth' : 'backendAuth';
-  const text = cause === 'keys_rotated' ? staleKeys : `${name}: ${operatorTexts[adapter][cause]}`;
-  process.emitWarning(`${text}. To find out more: npx express-auth-adapters doctor`, {
-    code: `EXPRESS_AUTH_ADAPTERS_${cause.toUpperCase()}`,
-  });
+  process.emitWarning(text, { code: `EXPRESS_AUTH_ADAPTERS_${cause.toUpperCase()}` });
 }
 
 function operatorCauseOf(body: EventBody): OperatorCause | undefined {

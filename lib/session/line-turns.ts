@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
+import { UnreadableAnswer } from '../core/coordinator-failure.ts';
 import { isRecord } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { fitForEvent } from './events.ts';
@@ -68,7 +69,8 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number, wa
     noVersion = '';
     if (text === '') return { version, line: emptyLine };
     const stored: unknown = JSON.parse(text);
-    if (!isStoredLine(stored)) throw new Error('The coordinator holds a line that no process of ours has written');
+    if (!isStoredLine(stored))
+      throw new UnreadableAnswer('The coordinator holds a line that no process of ours has written');
     const { spent, refused: ended, failure } = shiftTimes(stored, -aheadMs);
     // A reason is in events, which no text of a stranger reaches.
     const refused = ended.map((each) => ({ ...each, reason: fitForEvent(each.reason) ?? 'refused' }));

@@ -1,4 +1,7 @@
+import { failureOf } from '../core/coordinator-failure.ts';
+import type { CoordinatorFailure } from '../core/coordinator-failure.ts';
 import type { Emit } from './events.ts';
+import type { SharedCoordinator } from './shared-coordinator.ts';
 
 /** What of a coordinator says that a part of it is away. */
 interface Availability {
@@ -7,20 +10,35 @@ interface Availability {
 
 /** Reports an outage of the shared coordinator once when it begins and once when it ends. */
 export interface OutageReport {
-  /** @param operation the requested operation */
-  failed(operation: 'refresh' | 'record'): void;
+  /**
+   * @param operation the requested operation
+   * @param error what the coordinator failed with
+   */
+  failed(operation: 'refresh' | 'record', error?: unknown): void;
   succeeded(): void;
 }
 
-export function createOutageReport(shared: Availability | undefined, emit: Emit): OutageReport {
+/**
+ * @param isRefused whether the coordinator refuses a kind of call, while others succeed
+ * @param warn tells operators of what only they can change
+ */
+export function createOutageReport(
+  shared: Availability | undefined,
+  emit: Emit,
+  isRefused: () => boolean = () => false,
+  warn: (failure: CoordinatorFailure) => void = () => undefined,
+): OutageReport {
   let isAway = false;
   return {
-    failed(operation) {
-      if (!isAway) emit({ type: 'coordinator_unavailable', operation });
+    failed(operation, error) {
+      const failure = failureOf(error);
+      // Also within an outage that began for another reason.
+      warn(failure);
+      if (!isAway) emit({ type: 'coordinator_unavailable', operation, reason: failure.reason });
       isAway = true;
     },
     succeeded() {
-      if (!isAway || isPartAway(shared)) return;
+      if (!isAway || isRefused() || isPartAway(shared)) return;
       isAway = false;
       emit({ type: 'coordinator_recovered' });
     },
@@ -36,6 +54,37 @@ function isPartAway(shared: Availability | undefined): boolean {
   }
 }
 
+/**
+ * Remembers which calls a coordinator refuses, as a Redis whose user may read and not write: until one of them succeeds, the success of
+ * another one is no end of the outage.
+ */
+export function watchRefusals(shared: SharedCoordinator): {
+  readonly shared: SharedCoordinator;
+  readonly isRefused: () => boolean;
+} {
+  const refused = new Set<string>();
+  async function watch<Result>(call: string, answer: Promise<Result>): Promise<Result> {
+    try {
+      const result = await answer;
+      refused.delete(call);
+      return result;
+    } catch (error) {
+      if (failureOf(error).reason !== 'unavailable') refused.add(call);
+      throw error;
+    }
+  }
+  return {
+    isRefused: () => refused.size > 0,
+    shared: {
+      ...shared,
+      read: (...given) => watch('read', shared.read(...given)),
+      merge: (...given) => watch('merge', shared.merge(...given)),
+      take: (...given) => watch('take', shared.take(...given)),
+      settle: (...given) => watch('settle', shared.settle(...given)),
+    },
+  };
+}
+
 /** Resolves to `undefined` where the coordinator is unavailable. */
 export type AskShared = <Result>(call: Promise<Result>) => Promise<Result | undefined>;
 
@@ -45,8 +94,8 @@ export function createAskShared(outages: OutageReport): AskShared {
       const result = await call;
       outages.succeeded();
       return result;
-    } catch {
-      outages.failed('record');
+    } catch (error) {
+      outages.failed('record', error);
       return undefined;
     }
   };

@@ -1,13 +1,15 @@
 import { parseCookies } from '../core/cookies.ts';
 import type { ChangeCount } from '../core/bounded-map.ts';
-import type { Session } from '../types.ts';
+import type { CoordinatorFailure } from '../core/coordinator-failure.ts';
+import type { AdapterName, Session } from '../types.ts';
 import { createAllowances } from './allowance.ts';
 import { createAskOnce } from './ask-once.ts';
 import type { AskOnce } from './ask-once.ts';
 import { createResolveBearer } from './bearer.ts';
 import type { ResolveBearer } from './bearer.ts';
+import { warnOfCoordinator } from './events.ts';
 import type { Emit } from './events.ts';
-import { createOutageReport } from './outages.ts';
+import { createOutageReport, watchRefusals } from './outages.ts';
 import { boundCoordinator } from './shared-coordinator.ts';
 import type { SharedCoordinator } from './shared-coordinator.ts';
 import { createRenew } from './renewal.ts';
@@ -115,7 +117,7 @@ export function createSessions<Content>(
   settings: SessionSettings,
 ): SessionResolver<Content> {
   const changes: ChangeCount = { count: 0 };
-  const sharing = createSharing(settings);
+  const sharing = createSharing(source.adapter, settings);
   const context = createContext(source, settings, sharing, changes);
   const { cache, revocations, now, timeoutMs } = context;
   const renew = createRenew(context);
@@ -196,9 +198,11 @@ function createRenewOthers<Content>({
 }
 
 /** The coordinator, and what reports its outages. */
-function createSharing({ coordinator, timeoutMs, emit }: SessionSettings) {
-  const shared = coordinator && boundCoordinator(coordinator, timeoutMs);
-  return { shared, outages: createOutageReport(shared, emit) };
+function createSharing(adapter: AdapterName, { coordinator, timeoutMs, emit }: SessionSettings) {
+  if (coordinator === undefined) return { shared: undefined, outages: createOutageReport(undefined, emit) };
+  const { shared, isRefused } = watchRefusals(boundCoordinator(coordinator, timeoutMs));
+  const warn = (failure: CoordinatorFailure): void => warnOfCoordinator(adapter, 'coordinator', failure);
+  return { shared, outages: createOutageReport(shared, emit, isRefused, warn) };
 }
 
 function createContext<Content>(

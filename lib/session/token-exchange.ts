@@ -89,7 +89,7 @@ export async function exchangeToken(
     }
     // It throws where the provider failed; else the coordinator did.
     await own;
-    parts.outages.failed('refresh');
+    parts.outages.failed('refresh', error);
   }
   // The token is spent, so the answer counts even if it could not be shared.
   const answer = await once();

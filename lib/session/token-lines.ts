@@ -163,7 +163,7 @@ function createChanges({
   function tell(told: Promise<unknown> | undefined): void {
     told?.then(
       () => outages.succeeded(),
-      () => outages.failed('refresh'),
+      (error: unknown) => outages.failed('refresh', error),
     );
   }
 
