@@ -12,13 +12,13 @@ const tooMany = 'alert: Too many attempts. Try again in 12 minutes.';
 const unreachable = 'alert: We can’t reach the sign-in service right now.';
 
 const email = {
-  empty: ['label: Email', '  email: email username email autofocus'],
+  empty: ['label: Email', '  email: text username email autofocus'],
   malformed: [
     'label: Email',
-    '  email: email username email email-error autofocus aria-invalid = ada@',
+    '  email: text username email email-error autofocus aria-invalid = ada@',
     'field-message: Enter an email such as name@example.com.',
   ],
-  kept: ['label: Email', '  email: email username email form-error autofocus = ada@example.com'],
+  kept: ['label: Email', '  email: text username email form-error autofocus = ada@example.com'],
 };
 const code = {
   empty: ['label: Code', '  code: text one-time-code numeric autofocus'],
@@ -171,7 +171,7 @@ const ssoForm = (input: string, ...message: readonly string[]): string[] => [
   'form to /auth/sso',
   returnTo,
   'label: Email',
-  `  email: email username email ${input}`,
+  `  email: text username email ${input}`,
   ...message,
   'hint: We find your organization by the part after the @.',
   '  [Continue]',

@@ -65,6 +65,20 @@ it('accepts a code with the blanks and dashes that people type', async () => {
   expect((await enter(visitor, ` ${token.slice(0, 3)}-${token.slice(3)} `)).status).toBe(200);
 });
 
+it.each(['０１２３４５６７８９', '٠١٢٣٤٥٦٧٨٩'])(
+  'accepts emailed codes and second factors in the digits %s',
+  async (digits) => {
+    await start();
+    const typed = (code: string): string => code.replaceAll(/\d/g, (digit) => digits[Number(digit)] ?? '');
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await send(visitor);
+    expect((await enter(visitor, typed(lastMail().token))).status).toBe(200);
+    const verified = await visitor.postJson('/auth/verify', { code: typed(app.supabase.codeOf(factor)) });
+    expect([verified.status, await isSignedIn(visitor)]).toEqual([200, true]);
+  },
+);
+
 it('asks for the second factor of a user who has one before the session begins', async () => {
   await start();
   const factor = app.supabase.addFactor(ada.email);
@@ -122,7 +136,6 @@ describe('a wrong code', () => {
     ['letters', 'abcdef'],
     ['too short', '12345'],
     ['too long', '12345678901'],
-    ['in other digits', '１２３４５６'],
     ['a dash', '-'],
     ['5,000 digits', '0'.repeat(5_000)],
   ])('that is malformed is refused without asking the backend: %s', async (_title, code) => {

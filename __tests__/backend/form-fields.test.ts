@@ -73,6 +73,40 @@ it('a password is read as it was typed, and may not be missing', () => {
   }
 });
 
+describe('the digits of a code', () => {
+  /** 0 to 9 in each script that this Node can write numbers in. */
+  const scripts = Intl.supportedValuesOf('numberingSystem').flatMap((script) => {
+    const digits = Array.from({ length: 10 }, (_, digit) => new Intl.NumberFormat(`en-u-nu-${script}`).format(digit));
+    return digits.every((digit) => /^\p{Nd}$/u.test(digit)) ? [[script, digits] as const] : [];
+  });
+
+  it.each(scripts)('are those of the script %s, too', (_, digits) => {
+    expect(readEmailCode(fieldsOf({ code: digits.join('') }))).toBe('0123456789');
+    expect(readCode(fieldsOf({ code: digits.slice(2, 8).join('') }))).toBe('234567');
+  });
+
+  it('are of many scripts', () => expect(scripts.length).toBeGreaterThan(60));
+
+  it.each([
+    '１２３４５６',
+    '①②③④⑤⑥',
+    '¹²³⁴⁵⁶',
+    '𝟙𝟚𝟛𝟜𝟝𝟞',
+    '१२३456',
+    '123\u00a0456',
+    '123\u2013456',
+    '123\u2212456',
+    '\u202a123456\u202c',
+    '12\u200b34\u00ad56\ufeff',
+  ])('are read from %j', (code) => {
+    expect([readCode(fieldsOf({ code })), readEmailCode(fieldsOf({ code }))]).toEqual(['123456', '123456']);
+  });
+
+  it.each(['一二三四五六', 'ⅠⅡⅢⅣⅤⅥ', '½½½', '12345½', 'IZEASG'])('are not %j', (code) => {
+    expect(refusalOf(() => readCode(fieldsOf({ code })))).toEqual(['code_wrong', 'malformed']);
+  });
+});
+
 describe('an emailed code', () => {
   it.each([
     ['123456', '123456'],
@@ -80,7 +114,7 @@ describe('an emailed code', () => {
     [' 12-34 56 ', '123456'],
   ])('is read from %j', (code, read) => expect(readEmailCode(fieldsOf({ code }))).toBe(read));
 
-  it.each([undefined, '', '12345', '12345678901', 'x123456', '123456x', '１２３４５６'])('is not %j', (code) => {
+  it.each([undefined, '', '12345', '12345678901', 'x123456', '123456x'])('is not %j', (code) => {
     const refusal = refusalOf(() => readEmailCode(fieldsOf(code === undefined ? {} : { code })));
     expect(refusal).toEqual(['invalid_request', 'code', 'emailCodeMissing']);
   });

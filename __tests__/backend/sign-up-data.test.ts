@@ -193,6 +193,19 @@ describe('signUp.check', () => {
     expect((await app.visitor().postJson('/auth/signup', eve)).status).toBe(200);
   });
 
+  it.each(['eve@blocked.example ', '\u200beve@blocked.example\u202c'])(
+    'gets the address that is sent to the project: %j is a blocked one',
+    async (email) => {
+      await start({ check, data: ({ body }) => ({ given: (body as { email: string }).email }) });
+      const answer = await app.visitor().postJson('/auth/signup', { ...eve, email });
+      expect([answer.status, answer.json.error.fields]).toEqual([422, { email: 'Use your work address.' }]);
+      const form = await postForm(app.visitor(), '/auth/signup', { ...eve, email });
+      expect([form.status, form.text]).toEqual([422, expect.stringContaining('value="eve@blocked.example"')]);
+      await app.visitor().postJson('/auth/signup', { ...eve, email: email.replace('blocked', 'open') });
+      expect(sent()).toMatchObject({ email: 'eve@open.example', data: { given: 'eve@open.example' } });
+    },
+  );
+
   it.each<[string, SignUpOptions['check']]>([
     ['a message', () => ({ invitation: 'We do not know this code.' })],
     [

@@ -74,6 +74,15 @@ it('signs in with the demo account from the landing page and reads its own notes
   expect(complaints).toEqual([]);
 });
 
+it('signs in with an address that was pasted with direction marks, which no one sees', async () => {
+  await page.goto('/auth/login?returnTo=/account');
+  await page.getByLabel('Email').fill('');
+  await page.keyboard.insertText(`\u202a${supabase().demo.email}\u202c`);
+  await page.getByLabel('Password').fill(supabase().demo.password);
+  await page.locator('form button:not(.quiet)').click();
+  await page.waitForURL('**/account');
+});
+
 it('signs up with a confirmation: the email in the outbox, a button, and the account page', async () => {
   const email = newEmail();
   await page.goto('/');

@@ -32,6 +32,18 @@ export class FormProblem extends AuthError {
   }
 }
 
+/** Fields that name an account or its domain. A password manager fills in `username`. */
+const addresses: ReadonlySet<string> = new Set(['email', 'domain', 'username']);
+/** What cannot be seen, such as direction marks and zero-width spaces, which people copy along. */
+const invisible = /\p{Default_Ignorable_Code_Point}/gu;
+
+/** The fields as they are meant: addresses as the eye reads them. Supabase knows no address with anything else in it. */
+export function asMeant(fields: Fields): Fields {
+  return new Map(
+    [...fields].map(([name, text]) => [name, addresses.has(name) ? text.replaceAll(invisible, '').trim() : text]),
+  );
+}
+
 /** @throws {FormProblem} where it is not an email address */
 export function readEmail(fields: Fields): string {
   const email = (fields.get('email') ?? '').trim();
@@ -50,17 +62,32 @@ export function readPassword(fields: Fields): string {
   return password;
 }
 
-/** The digits of an emailed code, without spaces and hyphens. @throws {FormProblem} where it cannot be a code */
+/**
+ * The digits of a code, of whatever script or width, without blanks, hyphens and what cannot be seen. Each script has its ten digits in
+ * a row, beginning with zero (Unicode 17 §4.6).
+ */
+function digitsOf(fields: Fields): string {
+  const digitOf = (digit: string): string => {
+    const at = digit.codePointAt(0) ?? 0;
+    let value = 0;
+    while (/^\p{Nd}$/u.test(String.fromCodePoint(at - value - 1))) value += 1;
+    return String(value % 10);
+  };
+  const code = (fields.get('code') ?? '').normalize('NFKC').replaceAll(invisible, '');
+  return code.replaceAll(/[\s\p{Dash}]/gu, '').replaceAll(/\p{Nd}/gu, digitOf);
+}
+
+/** An emailed code. @throws {FormProblem} where it cannot be one */
 export function readEmailCode(fields: Fields): string {
-  const code = (fields.get('code') ?? '').replaceAll(/[\s-]/g, '');
+  const code = digitsOf(fields);
   // A project configures six to ten digits.
   if (/^\d{6,10}$/.test(code)) return code;
   throw new FormProblem('code', 'emailCodeMissing', 'The code is missing, or is not one of six to ten digits.');
 }
 
-/** Six digits, without spaces and hyphens. @throws {FormProblem} where it is missing; {AuthError} `code_wrong` where it is malformed */
+/** A code of six digits. @throws {FormProblem} where it is missing; {AuthError} `code_wrong` where it is malformed */
 export function readCode(fields: Fields): string {
-  const code = (fields.get('code') ?? '').replace(/[\s-]/g, '');
+  const code = digitsOf(fields);
   if (code === '') throw new FormProblem('code', 'codeMissing', 'The code is missing.');
   if (!/^\d{6}$/.test(code)) throw new AuthError('code_wrong', { reason: 'malformed' });
   return code;

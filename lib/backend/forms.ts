@@ -12,6 +12,7 @@ import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
 import type { BackendContext } from './context.ts';
+import { asMeant } from './form-fields.ts';
 import type { BackendOptions } from './options.ts';
 
 /** What the page shows: an empty form, or after a failure what was entered. */
@@ -129,7 +130,7 @@ async function submitForm<About extends Found>(
   form: Form<About> & { readonly submit: Submit<About> },
   find: Find<About>,
 ): Promise<Reply> {
-  const fields = await readFields(request.req, request.res);
+  const fields = asMeant(await readFields(request.req, request.res));
   request.errorReturnTo = readReturnTo(request, fields);
   const answer = async (): Promise<Reply> => {
     const about = await findFor(backend, request, find, fields);

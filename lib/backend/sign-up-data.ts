@@ -33,10 +33,15 @@ export async function readSignUpData(
   return metadataOf(await limited(() => data?.(req)));
 }
 
-/** An application may have read the body as text or bytes, and an empty one not at all. */
+/**
+ * An application may have read the body as text or bytes, and an empty one not at all. Its functions see the address that is sent to
+ * Supabase: they must not pass another spelling of one that they refuse.
+ */
 function bodyAsObject(req: Request, fields: Fields): Request {
   const body: unknown = req.body;
+  const email = fields.get('email');
   if (!isRecord(body) || Buffer.isBuffer(body)) req.body = Object.fromEntries(fields);
+  else if (email !== undefined && body['email'] !== email) req.body = { ...body, email };
   return req;
 }
 

@@ -22,8 +22,11 @@ interface FieldParts {
   readonly isClosed?: boolean | undefined;
 }
 
-/** The longest code, with the spaces and hyphens that people paste along; a project configures six to ten digits for emails. */
-const codeLength = { six: '7', digits: '14' } as const;
+/**
+ * The longest code, with the spaces, hyphens and direction marks that people paste along. Digits of some scripts count as two characters; a
+ * project configures six to ten digits for emails.
+ */
+const codeLength = { six: '14', digits: '24' } as const;
 
 /** A labeled input; `aria-describedby` links it to its hint and its error. */
 export function field(parts: FieldParts): Html {
@@ -69,7 +72,8 @@ function typingOf({ type, code }: Pick<FieldParts, 'type' | 'code'>): Readonly<R
     const look = code === 'six' ? 'digits six' : 'digits';
     return { class: look, dir: 'ltr', inputmode: 'numeric', maxlength: codeLength[code] };
   }
-  return type === 'email' ? { dir: 'ltr', inputmode: 'email' } : {};
+  // Of the type `email`, browsers send no address with a direction mark in it, which many people copy along.
+  return type === 'email' ? { type: 'text', dir: 'ltr', inputmode: 'email' } : {};
 }
 
 /** ` name="value"`, or ` name` where the value is `true`; nothing for `undefined` and `false`. */
