@@ -12,10 +12,15 @@ export interface Seal {
   unseal(sealed: string): Promise<unknown>;
 }
 
-/** iron-session's version suffix is outside the seal's MAC. Without a limit anyone could append text there. */
-const sealForm = /^Fe26\.2\*[^~]*(?:~\d)?$/;
+/**
+ * Every part in the form that iron gives it: salts of 256 bits in hex, an IV of 16 bytes, at least one cipher block, a MAC of 32 bytes. Of the
+ * values of one cookie name a limited number is tried, and text that only begins like a seal must not take their places. iron-session's
+ * version suffix is outside the seal's MAC. Without a limit anyone could append text there.
+ */
+const sealForm =
+  /^Fe26\.2\*\d{1,4}\*[\da-f]{64}\*[\w-]{22}\*[\w-]{22,}\*(?:[1-9]\d*)?\*[\da-f]{64}\*[\w-]{43}=?(?:~\d)?$/;
 
-/** Whether a text has the form of a seal, whatever its password. */
+/** Whether a text has the parts of a seal, whatever its password. Linear: no part can match the `*` after it. */
 export function isSealLike(text: string): boolean {
   return sealForm.test(text);
 }
