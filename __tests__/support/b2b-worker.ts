@@ -21,7 +21,8 @@ import { createRedisCoordinator } from '../../lib/redis/index.ts';
 
 export interface WorkerOptions {
   readonly redisUrl: string;
-  readonly password: string;
+  /** Of the coordinator. */
+  readonly password: string | readonly string[];
   readonly adapter: B2bAuthOptions;
 }
 
