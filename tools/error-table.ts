@@ -73,7 +73,7 @@ const events: EventRows = {
     fields: { names: "the cookies' names" },
   },
   session_rejected: {
-    when: 'A session cookie that cannot be opened or trusted was cleared; one with the reason `not_a_session` was left for another app. With the reason `not_accepted` the option `accept` refused a session, and its cookie stays.',
+    when: 'A session cookie gave no session. One that held a session of this app that has ended was deleted; any other stays, because another app may own it. With the reason `not_accepted` the option `accept` refused a session, and its cookie stays.',
     fields: { reason: 'why, such as `unreadable` or `subject`' },
   },
   session_large: {

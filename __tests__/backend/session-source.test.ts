@@ -117,7 +117,7 @@ describe('a token', () => {
 
   it.each<[string, RequestCookies, object]>([
     ['no cookie', new Map([['other', ['x']]]), { kind: 'none' }],
-    ['one that cannot be read', new Map([['s', ['x']]]), { kind: 'unreadable', reason: 'unreadable', isKept: false }],
+    ['one that cannot be read', new Map([['s', ['x']]]), { kind: 'unreadable', reason: 'unreadable' }],
     [
       'one with a session',
       new Map([['s', [`base64-${encode(content)}`]]]),

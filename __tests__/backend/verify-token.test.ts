@@ -4,7 +4,8 @@ import type { JWK } from 'jose';
 import { createKeySet } from '../../lib/tokens/key-set.ts';
 import { readToken } from '../../lib/tokens/access-token.ts';
 import type { Introspection } from '../../lib/backend/supabase.ts';
-import { createTokenVerifier, foreignClient } from '../../lib/backend/verify-token.ts';
+import { foreignClient } from '../../lib/backend/session-cookie.ts';
+import { createTokenVerifier } from '../../lib/backend/verify-token.ts';
 import type { Clients } from '../../lib/backend/verify-token.ts';
 import type { TokenOrigin } from '../../lib/session/source.ts';
 
@@ -70,7 +71,7 @@ describe('a token that only the project can verify', () => {
   it('is refused if the project refuses it, and the refusal is remembered', async () => {
     const project = createProject(() => Promise.resolve('refused'));
     const token = await sign(whole);
-    const refused = { kind: 'invalid', reason: 'refused' };
+    const refused = { kind: 'invalid', reason: 'refused', isOver: true };
     expect([await project.verifyToken(token), await project.verifyToken(token)]).toEqual([refused, refused]);
     expect(project.asked).toHaveLength(1);
   });

@@ -1,5 +1,12 @@
 import fc from 'fast-check';
-import { chunkCookie, chunkNames, cookieBytes, sessionCandidates, writeChunks } from '../../lib/core/cookie-chunks.ts';
+import {
+  chunkCookie,
+  chunkNames,
+  cookieBytes,
+  cookiesHolding,
+  sessionCandidates,
+  writeChunks,
+} from '../../lib/core/cookie-chunks.ts';
 import { createChunksFinder, parseCookies, serializeCookie } from '../../lib/core/cookies.ts';
 import type { CookieAttributes, CookieWrite } from '../../lib/core/cookies.ts';
 
@@ -170,6 +177,24 @@ describe('chunkNames', () => {
 
   it('treats the name literally', () => {
     expect(chunkNames(parseCookies('aXb.0=1; a.b.0=2'), 'a.b')).toEqual(['a.b.0']);
+  });
+});
+
+describe('cookiesHolding', () => {
+  const holding = (header: string, ...values: string[]): string[] => [
+    ...cookiesHolding(
+      parseCookies(header),
+      's',
+      values.map((cookie) => ({ cookie })),
+    ).keys(),
+  ];
+  const header = 's=whole; s=theirs; s.0=a; s.1=b; s.7=c; other=d';
+
+  it('are the plain cookie, or all chunks, or both, and no others', () => {
+    expect(holding(header, 'whole')).toEqual(['s']);
+    expect(holding(header, 'ab')).toEqual(['s.0', 's.1', 's.7']);
+    expect(holding(header, 'ab', 'whole')).toEqual(['s', 's.0', 's.1', 's.7']);
+    expect(holding(header)).toEqual([]);
   });
 });
 

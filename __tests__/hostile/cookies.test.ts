@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { SignJWT, exportJWK } from 'jose';
 import type { JWK, JWTPayload } from 'jose';
 import { createSeal } from '../../lib/b2b/seal.ts';
+import { readToken } from '../../lib/tokens/access-token.ts';
 import { demoUsers } from '../support/b2b-app.ts';
 import { ada, encodeSession } from '../support/backend-app.ts';
 import { startBothApp } from '../support/both-app.ts';
@@ -59,23 +60,20 @@ const sides = [
 const ask = (side: Side, cookie: string): Promise<Answer> =>
   app.visitor().get(side.page, { headers: { cookie, accept: 'application/json' } });
 
-/** The cookies that an answer deletes. */
-const deletedBy = (answer: Answer): string[] =>
-  answer.setCookies.filter((line) => line.includes('; Max-Age=0;')).map((line) => line.slice(0, line.indexOf('=')));
-
 function expectSignedIn(side: Side, answer: Answer): void {
   expect([answer.status, answer.json.user?.id]).toEqual([200, side.userId()]);
 }
 
-function expectSignedOutAndCleared(answer: Answer, names: readonly string[]): void {
+/** Signed out, and the cookies stay: they may be another application's. */
+function expectSignedOut(answer: Answer): void {
   expect([answer.status, answer.json.error?.code]).toEqual([401, 'unauthenticated']);
-  expect(deletedBy(answer).sort()).toEqual([...names].sort());
+  expect(answer.setCookies).toEqual([]);
 }
 
 describe('an altered seal', () => {
   const swaps = ['', '*', '0', '-1', '99999', '__proto__', 'constructor', '%00', 'A'.repeat(5000)];
 
-  it('signs no one in, is cleared, and hides no valid session behind it', async () => {
+  it('signs no one in, stays, and hides no valid session behind it', async () => {
     const [good, other] = [await b2b.issue(), await b2b.issue()];
     const [sealed = '', suffix = ''] = good.split('~');
     const fields = sealed.split('*');
@@ -95,7 +93,7 @@ describe('an altered seal', () => {
     for (const mutated of new Set(changed)) {
       if (mutated === sealed) continue;
       const cookie = `b2b-session=${encodeURIComponent(`${mutated}~${suffix}`)}`;
-      expectSignedOutAndCleared(await ask(b2b, cookie), ['b2b-session']);
+      expectSignedOut(await ask(b2b, cookie));
       expectSignedIn(b2b, await ask(b2b, `${cookie}; b2b-session=${good}`));
     }
   });
@@ -106,14 +104,14 @@ describe('an altered seal', () => {
       const good = await b2b.issue();
       const answer = await ask(b2b, `b2b-session=${good.replace(/~2$/, suffix)}`);
       if (answer.status === 200) expectSignedIn(b2b, answer);
-      else expectSignedOutAndCleared(answer, ['b2b-session']);
+      else expectSignedOut(answer);
     },
   );
 
   it('signs no one in if it was sealed with another application’s password', async () => {
     const content = await app.workos.issueSession({ user: demoUsers.personal });
     const foreign = await createSeal(['x'.repeat(32)]).seal(content);
-    expectSignedOutAndCleared(await ask(b2b, `b2b-session=${foreign}`), ['b2b-session']);
+    expectSignedOut(await ask(b2b, `b2b-session=${foreign}`));
   });
 
   it.each([
@@ -122,16 +120,16 @@ describe('an altered seal', () => {
   ])('is no session with %s inside, although it was sealed with the right password', async (_title, changes) => {
     const content = await app.workos.issueSession({ user: demoUsers.personal });
     const sealed = await seal({ ...content, ...changes });
-    expectSignedOutAndCleared(await ask(b2b, `b2b-session=${sealed}`), ['b2b-session']);
+    expectSignedOut(await ask(b2b, `b2b-session=${sealed}`));
   });
 
   it.each([
     ['no refresh token', { refreshToken: '' }],
     ['the purpose of a flow', { accessToken: undefined, purpose: 'sign-in-flow' }],
-  ])('is no session with %s inside, and is kept, since another application may own it', async (_title, changes) => {
+  ])('is no session with %s inside', async (_title, changes) => {
     const content = await app.workos.issueSession({ user: demoUsers.personal });
     const sealed = await seal({ ...content, ...changes });
-    expectSignedOutAndCleared(await ask(b2b, `b2b-session=${sealed}`), []);
+    expectSignedOut(await ask(b2b, `b2b-session=${sealed}`));
   });
 });
 
@@ -144,11 +142,9 @@ describe('a cookie in another’s place', () => {
       backend.name,
     );
     expect(visitor.cookies.size).toBeGreaterThan(2);
-    for (const [name, value] of visitor.cookies) {
-      // A cookie sealed with our password is kept, whatever its content.
-      const isSealed = name.includes('b2b-session-flow-');
-      expectSignedOutAndCleared(await ask(b2b, `${b2b.name}=${value}`), isSealed ? [] : [b2b.name]);
-      expectSignedOutAndCleared(await ask(backend, `${backend.name}=${value}`), [backend.name]);
+    for (const value of visitor.cookies.values()) {
+      expectSignedOut(await ask(b2b, `${b2b.name}=${value}`));
+      expectSignedOut(await ask(backend, `${backend.name}=${value}`));
     }
   });
 
@@ -171,8 +167,8 @@ describe('a cookie in another’s place', () => {
   });
 
   it('is no session if it is the other adapter’s', async () => {
-    expectSignedOutAndCleared(await ask(b2b, `b2b-session=${await backend.issue()}`), ['b2b-session']);
-    expectSignedOutAndCleared(await ask(backend, `${backend.name}=${await b2b.issue()}`), [backend.name]);
+    expectSignedOut(await ask(b2b, `b2b-session=${await backend.issue()}`));
+    expectSignedOut(await ask(backend, `${backend.name}=${await b2b.issue()}`));
   });
 
   it('is no session if only its token is the other adapter’s', async () => {
@@ -183,7 +179,7 @@ describe('a cookie in another’s place', () => {
     // After the cool-down, during which an unknown key may have been published since.
     app.clock.advance(31_000);
     const encoded = encodeSession({ ...supabase, access_token: workos.accessToken });
-    expectSignedOutAndCleared(await ask(backend, `${backend.name}=${encoded}`), [backend.name]);
+    expectSignedOut(await ask(backend, `${backend.name}=${encoded}`));
     // Only this application can have sealed it, so WorkOS is asked, and answers for its own refresh token.
     const sealed = await seal({ ...workos, accessToken: supabase.access_token });
     const answer = await ask(b2b, `b2b-session=${sealed}`);
@@ -195,7 +191,7 @@ describe('a cookie in another’s place', () => {
     const cookie = `b2b-session=rubbish; ${backend.name}=${await backend.issue()}`;
     const answer = await app.visitor().get('/guard/backend', { headers: { cookie, accept: 'application/json' } });
     expectSignedIn(backend, answer);
-    expectSignedOutAndCleared(await ask(b2b, cookie), ['b2b-session']);
+    expectSignedOut(await ask(b2b, cookie));
   });
 });
 
@@ -229,12 +225,11 @@ describe.each(sides)('duplicates, chunks and strays, for %s', (_title, side) => 
     }
   });
 
-  it('end at a missing chunk, and everything is cleared', async () => {
+  it('end at a missing chunk', async () => {
     const chunks = chunkCookies(inChunks(await side.issue()));
     for (let hole = 0; hole < chunks.length; hole += 1) {
       const rest = chunks.filter((_chunk, i) => i !== hole);
-      const names = rest.map((chunk) => chunk.slice(0, chunk.indexOf('=')));
-      expectSignedOutAndCleared(await ask(side, rest.join('; ')), names);
+      expectSignedOut(await ask(side, rest.join('; ')));
     }
   });
 
@@ -267,13 +262,7 @@ describe.each(sides)('duplicates, chunks and strays, for %s', (_title, side) => 
             expectSignedIn(side, answer);
             return;
           }
-          const own = new Set(
-            all.map(([name]) => name).filter((name) => /^(?:\.\d+)?$/.test(name.replace(side.name, ''))),
-          );
-          expectSignedOutAndCleared(
-            answer,
-            [...own].filter((name) => name.startsWith(side.name)),
-          );
+          expectSignedOut(answer);
         },
       ),
       { numRuns: 200 },
@@ -390,7 +379,12 @@ describe('what a visitor writes into the unsealed cookie of the backend adapter'
 
   it.each(forgeries)('is signed out with a token %s', async (_title, forge) => {
     const session = await app.supabase.issueSession(ada.email);
-    const answer = await ask(backend, forged({ access_token: await forge(), refresh_token: 'made-up' }, session));
-    expectSignedOutAndCleared(answer, [backend.name]);
+    const token = await forge();
+    const answer = await ask(backend, forged({ access_token: token, refresh_token: 'made-up' }, session));
+    // A project that has left shared secrets is asked by the refresh token: its refusal is definitive.
+    if (readToken(token).header['alg'] === 'HS256')
+      expect(answer.setCookies).toEqual([expect.stringMatching(/=; Max-Age=0; /)]);
+    else expectSignedOut(answer);
+    expect(answer.status).toBe(401);
   });
 });

@@ -153,12 +153,9 @@ describe('a cookie without a session', () => {
     expect(rejected()).toEqual(['ended', 'ended', 'ended', 'signed_out']);
   });
 
-  it('is deleted where its source finds none in it', async () => {
+  it('stays where its source finds none in it', async () => {
     const { resolver, rejected } = setUp({ source: { read: () => ({ kind: 'stored', candidates: [] }) } });
-    expect(await resolver.resolve('memory=foreign', unsent)).toEqual({
-      session: null,
-      cookies: [{ name: 'memory', value: undefined }],
-    });
+    expect(await resolver.resolve('memory=foreign', unsent)).toEqual({ session: null, cookies: [] });
     expect(rejected()).toEqual(['unknown']);
   });
 });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chunkNames } from '../../lib/core/cookie-chunks.ts';
+import { chunkNames, cookiesHolding } from '../../lib/core/cookie-chunks.ts';
 import { createCookieFinder } from '../../lib/core/cookies.ts';
 import type { CookieWrite } from '../../lib/core/cookies.ts';
 import { createSessions } from '../../lib/session/sessions.ts';
@@ -166,6 +166,7 @@ export function createMemorySource(
     },
     cookieBytes: (content) => toCookie(content).length,
     slim: (content) => content,
+    holding: (cookies, sessions) => cookiesHolding(cookies, cookieName, sessions),
     clear: (cookies): CookieWrite[] => chunkNames(cookies, cookieName).map((name) => ({ name, value: undefined })),
   };
 }

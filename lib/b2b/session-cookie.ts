@@ -1,4 +1,11 @@
-import { chunkCookie, chunkNames, cookieBytes, sessionCandidates, writeChunks } from '../core/cookie-chunks.ts';
+import {
+  chunkCookie,
+  chunkNames,
+  cookieBytes,
+  cookiesHolding,
+  sessionCandidates,
+  writeChunks,
+} from '../core/cookie-chunks.ts';
 import { createChunksFinder } from '../core/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
 import { defined, isRecord, parseJson } from '../core/json.ts';
@@ -46,7 +53,7 @@ export function createB2bSource(
     adapter: 'b2b',
     isSealed: true,
     findCookie: createChunksFinder(cookieName),
-    read: (cookies) => readSealed(cookies, cookieName, seal),
+    read: (cookies) => readSealed(settings, cookies, seal),
     async verify(content, origin, token) {
       const keys = origin === 'provider' ? keySet.ofIssued : keySet;
       const verdict = await measureVerify('b2b', () => verifySession(settings, content, keys, token));
@@ -69,6 +76,7 @@ export function createB2bSource(
     cookieBytes: (content) => cookieBytes(chunkCookie(cookieName, 'x'.repeat(sealedLength(content)), { attributes })),
     // The cookie already holds only what WorkOS' SDKs keep.
     slim: (content) => content,
+    holding: (cookies, sessions) => cookiesHolding(cookies, cookieName, sessions),
     write: async (content, cookies) => writeChunks(cookieName, await seal.seal(content), cookies, { attributes }),
     clear: (cookies): CookieWrite[] => chunkNames(cookies, cookieName).map((name) => ({ name, value: undefined })),
   };
@@ -105,14 +113,15 @@ async function verifySession(
 ): Promise<Verdict<B2bSession>> {
   const { clientId, issuer, now } = options;
   const validUntil = validUntilOf(options, content);
-  if (validUntil !== undefined && validUntil <= now()) return { kind: 'invalid', reason: 'session_max_age' };
+  if (validUntil !== undefined && validUntil <= now())
+    return { kind: 'invalid', reason: 'session_max_age', isOver: true };
   const verdict = await verifyAccessToken(token, keys, now);
   if (verdict.kind !== 'valid') return verdict;
   const { claims } = verdict;
   if (claims.sub !== content.user.id) return { kind: 'invalid', reason: 'subject' };
-  if (!isOwnClient(claims, clientId)) return { kind: 'invalid', reason: 'client_id' };
+  const problem = claimProblem(claims, clientId, issuer);
+  if (problem !== undefined) return { kind: 'invalid', reason: problem };
   if (!isOwnSession(claims, clientId)) return { kind: 'invalid', reason: 'no_session' };
-  if (!isIssuerListed(claims, issuer)) return { kind: 'invalid', reason: 'issuer' };
   return { kind: 'live', session: cookieSession(content, claims), ...defined({ validUntil }) };
 }
 
@@ -146,7 +155,7 @@ function isOwnSession(claims: AccessTokenClaims, clientId: string): boolean {
   return isOurs && typeof sid === 'string' && sid.startsWith('session_') && isOwnClient(claims, clientId);
 }
 
-function isOwnClient({ client_id: client }: AccessTokenClaims, clientId: string): boolean {
+function isOwnClient({ client_id: client }: Token['claims'], clientId: string): boolean {
   return client === undefined || client === null || client === clientId;
 }
 
@@ -161,30 +170,36 @@ export function foreignClient(claims: AccessTokenClaims, clientId: string): stri
   return client !== clientId && sub.startsWith('client_') ? sub : '';
 }
 
-function isIssuerListed({ iss }: AccessTokenClaims, issuers: readonly string[] | undefined): boolean {
+function isIssuerListed({ iss }: Token['claims'], issuers: readonly string[] | undefined): boolean {
   return issuers === undefined || (typeof iss === 'string' && issuers.includes(iss));
 }
 
 async function readSealed(
+  { clientId, cookieName, issuer }: Pick<B2bOptions, 'clientId' | 'cookieName' | 'issuer'>,
   cookies: RequestCookies,
-  cookieName: string,
   seal: Seal,
 ): Promise<ReadOutcome<SealedSession>> {
   if (chunkNames(cookies, cookieName).length === 0) return { kind: 'none' };
   const candidates: Candidate<SealedSession>[] = [];
-  let isOurs = false;
+  let reason = 'unreadable';
   const { values, isComplete } = sessionCandidates(cookies, cookieName, isSealLike);
   for (const cookie of values) {
     const opened = await seal.unseal(cookie);
+    if (opened === undefined) continue;
     const content = parseStoredSession(opened);
-    if (content !== undefined) candidates.push({ ...storedSession(content), cookie });
-    else isOurs ||= opened !== undefined;
+    const stored = content && storedSession(content);
+    // Another application with the same password may have sealed it.
+    const problem = stored === undefined ? 'not_a_session' : claimProblem(stored.token.claims, clientId, issuer);
+    if (stored !== undefined && problem === undefined) candidates.push({ ...stored, cookie });
+    else reason = problem ?? reason;
   }
-  if (candidates.length > 0) return { kind: 'stored', candidates, isKept: !isComplete };
-  // Another application that shares the cookie sealed it with our password: deleting it would sign the user out there.
-  return isOurs
-    ? { kind: 'unreadable', reason: 'not_a_session', isKept: true }
-    : { kind: 'unreadable', reason: 'unreadable', isKept: !isComplete };
+  return candidates.length > 0 ? { kind: 'stored', candidates, isKept: !isComplete } : { kind: 'unreadable', reason };
+}
+
+/** Why a token cannot be one of this application's; found without a signature check, and before its refresh token is sent. */
+function claimProblem(claims: Token['claims'], clientId: string, issuers: B2bOptions['issuer']): string | undefined {
+  if (!isOwnClient(claims, clientId)) return 'client_id';
+  return isIssuerListed(claims, issuers) ? undefined : 'issuer';
 }
 
 function storedSession(content: SealedSession): StoredSession<SealedSession> {

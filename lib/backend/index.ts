@@ -30,7 +30,7 @@ import { createBrands } from '../http/page-options.ts';
 import { createPasswordRule } from './new-password.ts';
 import { createHeldProviderTokens } from './provider-tokens.ts';
 import { registerStore } from '../http/store-session.ts';
-import { createSessionCookie } from './session-cookie.ts';
+import { createSessionCookie, foreignClient } from './session-cookie.ts';
 import { createBackendSource, freshSignIn } from './session-source.ts';
 import { callbackRoute } from './routes/callback-route.ts';
 import { codeRoute } from './routes/code-route.ts';
@@ -42,7 +42,7 @@ import { signOutRoute } from './routes/sign-out-route.ts';
 import { createSupabase } from './supabase.ts';
 import { createAttempts } from './throttle.ts';
 import { registerClients } from './user-client.ts';
-import { createTokenVerifier, foreignClient } from './verify-token.ts';
+import { createTokenVerifier } from './verify-token.ts';
 
 /**
  * Sign-in against a Supabase project by email and password or OAuth: `/auth/login`, `/auth/signup`, `/auth/callback`, `/auth/logout`,

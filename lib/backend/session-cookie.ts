@@ -3,9 +3,9 @@ import { tokenLifetimeMs, readSessionId, readToken } from '../tokens/access-toke
 import { isRecord, parseJson } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import type { Token } from '../tokens/access-token.ts';
-import type { StoredSession } from '../session/source.ts';
+import type { SessionSource, StoredSession } from '../session/source.ts';
 import type { SessionFacts } from '../session/record.ts';
-import { chunkNames, sessionCandidates } from '../core/cookie-chunks.ts';
+import { chunkNames, cookiesHolding, sessionCandidates } from '../core/cookie-chunks.ts';
 import { createChunksFinder } from '../core/cookies.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 
@@ -65,6 +65,15 @@ export function factsOf(claims: Token['claims']): SessionFacts {
     beganAt: Math.max(0, newestAmrTime(claims, beginnings) ?? 0) * 1000,
     issuedAt: typeof iat === 'number' ? iat * 1000 : 0,
   };
+}
+
+/**
+ * The OAuth client that a token was issued to. Only the project's OAuth server sets it, in tokens
+ * for other applications. Those act for a user who has no session here.
+ */
+export function foreignClient({ client_id: client }: Token['claims']): string | undefined {
+  if (client === undefined || client === null) return undefined;
+  return typeof client === 'string' ? client : '';
 }
 
 /**
@@ -134,7 +143,7 @@ interface StoredCookies {
   /** False where the request carries more values than are read. */
   readonly isComplete: boolean;
   /** Why there is no session, if there is none. */
-  readonly reason: 'unreadable' | 'malformed' | 'issuer';
+  readonly reason: string;
 }
 
 /** The session in cookies as @supabase/ssr writes and reads them: `base64-` and base64url JSON, in chunks of its own size. */
@@ -144,6 +153,7 @@ export interface SessionCookie {
   readonly findCookie: (cookieHeader: string) => string | undefined;
   isPresent(cookies: RequestCookies): boolean;
   read(cookies: RequestCookies): StoredCookies;
+  readonly holding: SessionSource<StoredContent>['holding'];
   readonly write: (content: StoredContent, cookies: RequestCookies) => Promise<readonly CookieWrite[]>;
   readonly clear: (cookies: RequestCookies) => readonly CookieWrite[];
 }
@@ -170,7 +180,7 @@ export function createSessionCookie(
     isPresent: (cookies) => chunkNames(cookies, name).length > 0,
     read(cookies) {
       const contents = new Map<string, StoredContent>();
-      let reason: StoredCookies['reason'] = 'unreadable';
+      let reason = 'unreadable';
       const { values, isComplete } = sessionCandidates(cookies, name, (text) => {
         const found = readCookie(text, issuers);
         if (typeof found === 'string') reason = found;
@@ -183,6 +193,7 @@ export function createSessionCookie(
       });
       return { sessions, isComplete, reason };
     },
+    holding: (cookies, sessions) => cookiesHolding(cookies, name, sessions),
     async write(content, cookies) {
       const { createChunks, stringToBase64URL } = await import('@supabase/ssr');
       const chunks = createChunks(name, prefix + stringToBase64URL(JSON.stringify(content)));
@@ -194,12 +205,13 @@ export function createSessionCookie(
 }
 
 /** A session, or why its token cannot belong to one of this project; found without a signature check. */
-function readCookie(cookie: string, issuers: readonly unknown[]): StoredContent | StoredCookies['reason'] {
+function readCookie(cookie: string, issuers: readonly unknown[]): StoredContent | string {
   const content = parseContentText(decode(cookie));
   if (content === undefined) return 'unreadable';
   const { isCompact, claims } = readToken(content.access_token);
   if (!isCompact) return 'malformed';
-  return claims['iss'] === undefined || issuers.includes(claims['iss']) ? content : 'issuer';
+  if (claims['iss'] !== undefined && !issuers.includes(claims['iss'])) return 'issuer';
+  return foreignClient(claims) === undefined ? content : 'client';
 }
 
 /** Older versions of @supabase/ssr, and `cookieEncoding: 'raw'`, leave the JSON as it is. */

@@ -50,8 +50,9 @@ export function createBackendSource(
       if (!cookie.isPresent(cookies)) return { kind: 'none' };
       const { sessions, isComplete, reason } = cookie.read(cookies);
       const candidates = sessions.map((found) => ({ ...storedOf(found.content), cookie: found.cookie }));
-      const isKept = !isComplete;
-      return candidates.length === 0 ? { kind: 'unreadable', reason, isKept } : { kind: 'stored', candidates, isKept };
+      return candidates.length === 0
+        ? { kind: 'unreadable', reason }
+        : { kind: 'stored', candidates, isKept: !isComplete };
     },
     verify: (content, origin, token) => measureVerify('backend', () => verifyContent(content, origin, token)),
     verifyBearer: (token, origin) => measureVerify('backend', () => verify(token, origin, 'any client')),
@@ -64,6 +65,7 @@ export function createBackendSource(
     deserialize: parseContentText,
     cookieBytes: async (content) => cookieBytes(await cookie.write(content, new Map())),
     slim: slimContent,
+    holding: cookie.holding,
     write: cookie.write,
     clear: cookie.clear,
     contentOf: (session) => contents.get(session),

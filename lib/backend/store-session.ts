@@ -7,12 +7,11 @@ import { brought, refusedTokens, refuseSent, refuseSuperseded, repeatMs } from '
 import type { StoreTokens } from '../http/store-session.ts';
 import type { BackendContext } from './context.ts';
 import { isSessionOver, listFactors, otherUser } from './factors.ts';
-import { parseContent } from './session-cookie.ts';
+import { foreignClient, parseContent } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';
 import { asIssued } from './set-password.ts';
 import { prepareSignIn, storeSignIn } from './sign-in.ts';
 import type { PreparedSignIn } from './sign-in.ts';
-import { foreignClient } from './verify-token.ts';
 
 /** A session's cookies have at most as many bytes. */
 const maxTokenLength = 12 * 1024;

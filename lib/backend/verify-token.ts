@@ -6,10 +6,13 @@ import { createSharedOutcomes } from '../core/shared-outcomes.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import type { TokenOrigin } from '../session/source.ts';
 import type { AccessTokenClaims } from '../types.ts';
+import { foreignClient } from './session-cookie.ts';
 import type { Introspection } from './supabase.ts';
 
 type TimedVerdict =
   | Exclude<TokenVerdict, { kind: 'valid' }>
+  /** The backend says that the session is over. */
+  | { readonly kind: 'invalid'; readonly reason: string; readonly isOver: true }
   | {
       readonly kind: 'valid';
       readonly claims: AccessTokenClaims;
@@ -88,7 +91,7 @@ export function createTokenVerifier(
       case 'stale':
         return stale;
       case 'refused':
-        return { kind: 'invalid', reason: 'refused' };
+        return { kind: 'invalid', reason: 'refused', isOver: true };
     }
   }
 
@@ -103,15 +106,6 @@ export function createTokenVerifier(
         : verifyAccessToken(token, origin === 'provider' ? keySet.ofIssued : keySet, now);
     },
   };
-}
-
-/**
- * The OAuth client that a token was issued to. Only the project's OAuth server sets it, in tokens
- * for other applications. Those act for a user who has no session here.
- */
-export function foreignClient({ client_id: client }: Token['claims']): string | undefined {
-  if (client === undefined || client === null) return undefined;
-  return typeof client === 'string' ? client : '';
 }
 
 const isAccepted = (word: Introspection): boolean => word === 'accepted';

@@ -158,6 +158,23 @@ export function chunkNames(cookies: RequestCookies, name: string): readonly stri
 }
 
 /**
+ * The cookies that hold these sessions: the plain one, or the chunks. What else has the name may be another application's.
+ *
+ * @param sessions with their values among `sessionCandidates`
+ */
+export function cookiesHolding(
+  cookies: RequestCookies,
+  name: string,
+  sessions: readonly { readonly cookie: string }[],
+): RequestCookies {
+  const plain = cookies.get(name) ?? [];
+  const isPlain = sessions.some(({ cookie }) => plain.includes(cookie));
+  const isChunked = sessions.some(({ cookie }) => !plain.includes(cookie));
+  const held = chunkNames(cookies, name).filter((present) => (present === name ? isPlain : isChunked));
+  return new Map(held.map((present) => [present, cookies.get(present) ?? []]));
+}
+
+/**
  * Stores `value`, in chunks where necessary, and deletes all other cookies of this name: older
  * chunks, strays, or the unchunked form.
  */

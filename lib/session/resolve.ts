@@ -39,6 +39,7 @@ export type Resolve = (
 
 interface CookieRequest {
   readonly cookieHeader: string;
+  /** Those that hold sessions of this application; a guard writes and deletes no others. */
   readonly cookies: RequestCookies;
   readonly isHeadSent: () => boolean;
   readonly client: ClientFacts;
@@ -58,9 +59,11 @@ interface Renewable<Content> {
 }
 
 /** A session that is over, or never was one. */
-interface Over {
+interface Over<Content> {
   readonly kind: 'over';
   readonly reason: string;
+  /** The session, where it was ours and has ended for certain: its cookies are deleted. */
+  readonly ended?: Candidate<Content> | undefined;
   readonly signIn?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -68,7 +71,7 @@ interface Over {
 type Finding<Content> =
   | { readonly kind: 'resolved'; readonly resolution: Resolution }
   | Renewable<Content>
-  | Over
+  | Over<Content>
   /** It could not be judged, so nothing is cleared. */
   | { readonly kind: 'unknown'; readonly cause: unknown }
   /** It was left out, because too many before it were forged. */
@@ -84,24 +87,27 @@ export function createResolve<Content>(context: SessionContext<Content>, renew: 
   function conclude(read: FoundCookies<Content>, findings: readonly Finding<Content>[], request: CookieRequest) {
     const unknown = findings.find((finding) => finding.kind === 'unknown');
     if (unknown !== undefined) throw unknown.cause;
-    const last = findings.findLast((finding) => finding.kind === 'over');
+    const over = findings.filter((finding) => finding.kind === 'over');
+    const last = over.at(-1);
     const reason = last?.reason ?? (read.kind === 'unreadable' ? read.reason : 'unknown');
     if (reason === 'replaced' || reason === 'superseded') return signedOut;
     reportOnce(read, request.cookieHeader, reason);
+    const ended = over.flatMap((finding) => finding.ended ?? []);
     // Another site's cookies must not cost a session that was not looked at.
-    const isKept = read.isKept === true || findings.some(({ kind }) => kind === 'skipped');
-    const ended = isKept ? signedOut : { session: null, cookies: source.clear(request.cookies) };
-    return { ...ended, ...defined({ signIn: last?.signIn }) };
+    const isKept = (read.kind === 'stored' && read.isKept === true) || findings.some(({ kind }) => kind === 'skipped');
+    const cookies = isKept ? [] : source.clear(source.holding(request.cookies, ended));
+    return { session: null, cookies, ...defined({ signIn: last?.signIn }) };
   }
 
   return async (cookieHeader, isHeadSent, client = {}) => {
     if (cookieHeader === undefined) return signedOut;
-    const cookies = parseCookies(cookieHeader);
-    const read = await source.read(cookies);
+    const all = parseCookies(cookieHeader);
+    const read = await source.read(all);
     if (read.kind === 'none') return signedOut;
     const signal = AbortSignal.timeout(timeoutMs);
-    const request = { cookieHeader, cookies, isHeadSent, client, signal, allowance: allowanceOf(client.ipAddress) };
     const candidates = read.kind === 'stored' ? read.candidates : [];
+    const cookies = source.holding(all, candidates);
+    const request = { cookieHeader, cookies, isHeadSent, client, signal, allowance: allowanceOf(client.ipAddress) };
     const findings = await untilAborted(lookAtAll(candidates, request), signal, outOfTime);
     const renewable = findings.filter((finding) => finding.kind === 'renewable');
     for (const next of renewable.sort((one, other) => Number(other.isVerified) - Number(one.isVerified))) {
@@ -152,13 +158,14 @@ async function look<Content>(
   const keys = revocations.keysOf(candidate, place.pair);
   // The other processes are asked once: about a sealed cookie before its token is verified, about any other one afterward.
   const before = await checkUnverified(context, keys);
-  if (isRevocation(before.standing)) return { kind: 'over', reason: before.standing };
+  if (isRevocation(before.standing)) return { kind: 'over', reason: before.standing, ended: candidate };
   const verdict = await verifyStored(source, candidate, request.allowance);
   const isProven = verdict.kind === 'live' || verdict.kind === 'expired';
   const check = isProven && !source.isSealed ? await revocations.check(keys) : before;
   const { standing, checkedAt, isConfirmed } = check;
-  if (isRevocation(standing)) return { kind: 'over', reason: standing };
-  if (verdict.kind === 'invalid') return { kind: 'over', reason: verdict.reason };
+  if (isRevocation(standing)) return { kind: 'over', reason: standing, ended: candidate };
+  if (verdict.kind === 'invalid')
+    return { kind: 'over', reason: verdict.reason, ended: verdict.isOver === true ? candidate : undefined };
   // Only we can have sealed it, so it is ours even if its key is no longer published: the provider decides.
   const renewable = { kind: 'renewable' as const, candidate, isVerified: isProven || source.isSealed };
   // Without its session: outdated claims are not trusted during an outage either.
@@ -230,7 +237,8 @@ async function renewOne<Content>(
       return (isExpired ? undefined : aliveNow()) ?? { kind: 'resolved', resolution: signedOut };
     }
     const { reason } = renewal;
-    const over: Over = { kind: 'over', reason, signIn: source.signInAfter?.(candidate.content, reason) };
+    const signIn = source.signInAfter?.(candidate.content, reason);
+    const over: Over<Content> = { kind: 'over', reason, ended: candidate, signIn };
     // Its token was exchanged in a switch, whose answer is no longer kept: its own token is still valid.
     return (reason === 'superseded' ? aliveNow() : undefined) ?? over;
   } catch (cause) {

@@ -78,8 +78,9 @@ export function createSignOut<Content>(context: SessionContext<Content>): SignOu
         await revocations.revoke(sessionId, 'signed_out', lifetimeMs, lastStart(source, facts));
       }
       const cookies = parseCookies(cookieHeader);
-      const hasOthers = (await candidatesIn(source, cookies)).some((candidate) => candidate.sessionId !== sessionId);
-      return isKept || hasOthers ? [] : source.clear(cookies);
+      const candidates = await candidatesIn(source, cookies);
+      const hasOthers = candidates.some((candidate) => candidate.sessionId !== sessionId);
+      return isKept || hasOthers ? [] : source.clear(source.holding(cookies, candidates));
     },
     async signOut(cookieHeader, peer) {
       const cookies = parseCookies(cookieHeader);

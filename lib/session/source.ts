@@ -24,12 +24,13 @@ export interface Candidate<Content> extends StoredSession<Content> {
 }
 
 /**
- * The result of reading the request's cookies; duplicates may hold several sessions, and the first live one is used.
- * `isKept`: no cookie is deleted, because not all were read, or they may belong to another application.
+ * The result of reading the request's cookies; duplicates may hold several sessions, and the first live one is used. `unreadable`:
+ * none of them is a session of this application, so they are left to the one that wrote them.
+ * `isKept`: no cookie is deleted, because not all were read.
  */
 export type ReadOutcome<Content> =
   | { readonly kind: 'none' }
-  | { readonly kind: 'unreadable'; readonly reason: string; readonly isKept?: boolean }
+  | { readonly kind: 'unreadable'; readonly reason: string }
   | { readonly kind: 'stored'; readonly candidates: readonly Candidate<Content>[]; readonly isKept?: boolean };
 
 /** The result of verification; it throws AuthError `provider_unavailable` where keys are needed and unavailable. */
@@ -43,7 +44,12 @@ export type Verdict<S extends Session = Session> =
   | { readonly kind: 'expired' }
   /** Neither this process nor the issuer can verify the token (any more); its refresh token may prove it. */
   | { readonly kind: 'unverifiable' }
-  | { readonly kind: 'invalid'; readonly reason: string };
+  | {
+      readonly kind: 'invalid';
+      readonly reason: string;
+      /** Whether it was a session of this application and is over. Any other token may be another application's. */
+      readonly isOver?: boolean;
+    };
 
 /** The client data that the provider receives: for its audit log, its risk checks and its rate limits. */
 export interface ClientFacts {
@@ -105,7 +111,7 @@ export interface SessionSource<Content, S extends Session = Session> {
    * session, as a cache key. `undefined` where there is none or only a full parse can find it.
    */
   readonly findCookie: CookieFinder;
-  /** Opens the session, trying every candidate among duplicates and chunks. Never throws. */
+  /** Opens the sessions of this application, trying every candidate among duplicates and chunks. Never throws. */
   read(cookies: RequestCookies): ReadOutcome<Content> | Promise<ReadOutcome<Content>>;
   /**
    * `expired` is returned only for the provider's own tokens; an unverified one is `unverifiable` or `invalid`.
@@ -143,9 +149,11 @@ export interface SessionSource<Content, S extends Session = Session> {
   cookieBytes(content: Content): number | Promise<number>;
   /** `content` without the parts that this package does not read. */
   slim(content: Content): Content;
-  /** The cookies that hold `content`, of any size; stray chunks in `cookies` are deleted. */
+  /** Those of the cookies that hold these sessions. Others of the name are not ours, and stay where no route of ours replaces them. */
+  holding(cookies: RequestCookies, sessions: readonly Pick<Candidate<Content>, 'cookie'>[]): RequestCookies;
+  /** The cookies that hold `content`, of any size; what else of the name is in `cookies` is deleted. */
   write(content: Content, cookies: RequestCookies): Promise<readonly CookieWrite[]>;
-  /** Deletes every cookie of the session that the request carries. */
+  /** Deletes every cookie of the session's name in `cookies`. */
   clear(cookies: RequestCookies): readonly CookieWrite[];
 }
 
