@@ -23,6 +23,7 @@ describe('appBaseUrl', () => {
   );
 
   it.each([
+    'https://*.example.com',
     'app.example',
     '/base',
     'ftp://app.example',
@@ -68,22 +69,50 @@ describe('a page of the application', () => {
     },
   );
 
-  it.each(['sign-in', '//evil.example', '/\\evil.example', 'x/y', 'javascript:alert(1)', 'https://', '', 7])(
-    'cannot be %p',
-    (value) => expect(isPage(value)).toBe(false),
-  );
+  it.each([
+    'https://*.example/sign-in',
+    'sign-in',
+    '//evil.example',
+    '/\\evil.example',
+    'x/y',
+    'javascript:alert(1)',
+    'https://',
+    '',
+    7,
+  ])('cannot be %p', (value) => expect(isPage(value)).toBe(false));
 });
 
 describe('trustedOrigins', () => {
   it('are compared as browsers write them', () => {
-    expect(v.parse(schema, { trustedOrigins: ['HTTPS://WWW.Example.com', 'http://localhost:3000'] })).toMatchObject({
-      trustedOrigins: ['https://www.example.com', 'http://localhost:3000'],
+    const given = [
+      'HTTPS://WWW.Example.com',
+      'http://localhost:3000',
+      'https://www.example.com:443',
+      'http://[::1]:80',
+    ];
+    expect(v.parse(schema, { trustedOrigins: [...given, 'https://bücher.example'] })).toMatchObject({
+      trustedOrigins: [
+        'https://www.example.com',
+        'http://localhost:3000',
+        'https://www.example.com',
+        'http://[::1]',
+        'https://xn--bcher-kva.example',
+      ],
     });
   });
 
   it.each([
     'https://www.example.com/',
-    'https://www.example.com:443',
+    'https://www.example.com?a',
+    'https://www.example.com#a',
+    'https://user@www.example.com',
+    'https://*.example.com',
+    'https://*',
+    ' https://www.example.com',
+    'https://www.example.com ',
+    'https://www.example.com\\',
+    'https://www.exa\tmple.com',
+    'https:www.example.com',
     'www.example.com',
     'null',
     '*',

@@ -146,8 +146,9 @@ const pattern = v.pipe(
 
 const patterns = 'must be a pattern or a list of patterns';
 
+/** Whether it is an http(s) URL. A host with `*` parses, and no browser has it. */
 export function isHttpUrl(value: string): boolean {
-  return /^https?:\/\//i.test(value) && URL.canParse(value);
+  return /^https?:\/\//i.test(value) && URL.canParse(value) && !new URL(value).hostname.includes('*');
 }
 
 /** Paths are appended to it, and providers receive it. */
@@ -166,11 +167,11 @@ export const baseUrl = v.transform((value: string) => {
 const origin = v.pipe(
   v.string('must be an origin such as https://www.example.com'),
   v.check(
-    (value) => isHttpUrl(value) && new URL(value).origin === value.toLowerCase(),
-    'must be an origin, without path or trailing slash, such as https://www.example.com',
+    (value) => isHttpUrl(value) && /^[^/]+:\/\/[^/?#@\\\s]+$/.test(value),
+    'must be an origin, without path, trailing slash or wildcard, such as https://www.example.com',
   ),
-  // As browsers write it in `Origin`.
-  v.toLowerCase(),
+  // As browsers write it in `Origin`: in lower case, without a default port, and a name of other letters in ASCII.
+  v.transform((value) => new URL(value).origin),
 );
 
 /** Labels of at most 63 letters, digits and hyphens (RFC 1123 §2.1); what is none makes no cookie. */
