@@ -124,8 +124,22 @@ export interface Adapter extends ReplyRules {
 
 const definitions = new WeakMap<object, Adapter>();
 
+/** On the router of every adapter, also of another copy of this package: for messages only, because other code can write it. */
+const mark = Symbol.for('express-auth-adapters');
+
+export const otherCopy =
+  'it comes from another copy of express-auth-adapters; npm ls express-auth-adapters shows where the copies are, and one of them has to go';
+
 export function registerRouter(router: object, definition: Adapter): void {
-  definitions.set(identityOf(router), definition);
+  const identity = identityOf(router);
+  definitions.set(identity, definition);
+  Object.defineProperty(identity, mark, { value: true });
+}
+
+/** Whether a handler is an adapter that another copy of this package has made. */
+export function isOfOtherCopy(handler: object): boolean {
+  const identity = identityOf(handler);
+  return mark in identity && !definitions.has(identity);
 }
 
 /** The adapter of a router, or of what wraps it; `undefined` for any other router. */
@@ -142,5 +156,7 @@ export function adapterOf(router: object): Adapter | undefined {
 export function definitionOf(caller: string, auth: unknown): Adapter {
   const definition = typeof auth === 'function' ? adapterOf(auth) : undefined;
   if (definition !== undefined) return definition;
-  throw new ConfigurationError(caller, ['the first argument must be what b2bAuth() or backendAuth() returned']);
+  const isCopy = typeof auth === 'function' && isOfOtherCopy(auth);
+  const problem = 'the first argument must be what b2bAuth() or backendAuth() returned';
+  throw new ConfigurationError(caller, [isCopy ? `${problem}; ${otherCopy}` : problem]);
 }

@@ -2,9 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
 import { passedAs } from './passed-adapters.ts';
+import { isOfOtherCopy, otherCopy } from './adapter.ts';
+import { stackedHandlers } from './express-stack.ts';
 import { mountedElsewhere } from './mounts.ts';
 import { jarOf } from './cookie-jar.ts';
 import { keepPrivate } from './message.ts';
+import type { HostRequest } from './message.ts';
 
 /**
  * The session of whichever adapter is mounted, in mount order, or `null`. Resolved at most once per request.
@@ -65,6 +68,11 @@ export function currentSession(req: IncomingMessage, adapter?: AdapterName): Ses
 export function notMounted(what: string, adapter: AdapterName | undefined, req: IncomingMessage): ConfigurationError {
   const elsewhere = mountedElsewhere(req, adapter);
   if (elsewhere !== undefined) return new ConfigurationError(what, [`no adapter has seen this request; ${elsewhere}`]);
+  const { app }: HostRequest = req;
+  if (stackedHandlers(app).some(isOfOtherCopy)) {
+    const problem = 'no adapter of this copy has seen this request, and the application mounts another one';
+    return new ConfigurationError(what, [`${problem}: ${otherCopy}`]);
+  }
   const name = adapter === 'b2b' ? 'b2bAuth()' : adapter === 'backend' ? 'backendAuth()' : 'b2bAuth() or backendAuth()';
   return new ConfigurationError(what, [`no adapter has seen this request; mount ${name} with app.use() before it`]);
 }
