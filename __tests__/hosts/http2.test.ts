@@ -6,6 +6,7 @@ import { b2bAuth, currentSession, requireSession } from '../../lib/b2b/index.ts'
 import { createB2bTestKit, createBackendTestKit } from '../../lib/testing/index.ts';
 import { backendAuth, withUser } from '../../lib/backend/index.ts';
 import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
+import type { SupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
 import { createRecordingPool } from '../support/recording-pool.ts';
 
 const kit = createB2bTestKit();
@@ -89,6 +90,58 @@ it('guards by a bearer token, whose header HTTP/2 keeps elsewhere', async () => 
   client.destroy();
   server.close();
   await supabase.close();
+});
+
+describe('a body over HTTP/2, which needs no length', () => {
+  const ada = { email: 'ada@example.com', password: 'correct horse battery' };
+  const json = 'application/json';
+  let supabase: SupabaseStandIn;
+  let server: http2.Http2Server;
+  let client: http2.ClientHttp2Session;
+  beforeAll(async () => {
+    supabase = await startSupabaseStandIn({ autoconfirm: true });
+    supabase.addUser(ada);
+    const backend = backendAuth({ url: supabase.url, anonKey: supabase.publishableKey }) as unknown as Handler;
+    server = http2.createServer((req, res) => backend(req, res, () => res.end()));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    client = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  });
+  afterAll(async () => {
+    client.destroy();
+    server.close();
+    await supabase.close();
+  });
+
+  /** @param frames of data; without any the stream ends with its headers */
+  async function post(path: string, headers: OutgoingHttpHeaders, frames?: readonly string[]): Promise<number> {
+    const head = { ':path': path, ':method': 'POST', accept: json, ...headers };
+    const stream = client.request(head, { endStream: frames === undefined });
+    const answered = new Promise<IncomingHttpHeaders>((resolve) => stream.once('response', resolve));
+    for (const frame of frames ?? []) stream.write(frame);
+    if (frames !== undefined) stream.end();
+    const { ':status': status } = await answered;
+    await text(stream.resume());
+    return Number(status);
+  }
+
+  const written = JSON.stringify(ada);
+  it.each<[string, number, OutgoingHttpHeaders, readonly string[] | undefined]>([
+    ['in one frame', 200, { 'content-type': json }, [written]],
+    ['in several frames', 200, { 'content-type': json }, [written.slice(0, 20), written.slice(20)]],
+    ['as a form', 200, { 'content-type': 'application/x-www-form-urlencoded' }, [new URLSearchParams(ada).toString()]],
+    ['with a length', 200, { 'content-type': json, 'content-length': written.length }, [written]],
+    ['that is too long', 413, { 'content-type': json }, ['x'.repeat(17_000)]],
+    ['of another type', 415, { 'content-type': 'text/plain' }, ['x']],
+    ['that is broken', 400, { 'content-type': json }, ['{']],
+    ['without anything in it', 400, { 'content-type': json }, []],
+    ['that does not exist, as the stream ends with its headers', 400, { 'content-type': json }, undefined],
+  ])('is read %s: %i', async (_, status, headers, frames) => {
+    expect(await post('/auth/login', headers, frames)).toBe(status);
+  });
+
+  it('may be none at all, also where an empty frame follows the headers', async () => {
+    for (const frames of [undefined, []]) expect(await post('/auth/logout', {}, frames)).toBe(200);
+  });
 });
 
 it.each(['before', 'during'])('a stream that is closed %s withUser commits nothing', async (when) => {

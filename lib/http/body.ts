@@ -18,6 +18,8 @@ const parseForm = express.urlencoded({ limit: maxBytes, inflate: false, extended
 /** A request after a body parser, ours or the application's. */
 interface ParsedRequest extends IncomingMessage {
   body?: unknown;
+  /** Under HTTP/2. */
+  readonly stream?: { readonly endAfterHeaders: boolean };
 }
 
 /**
@@ -27,13 +29,27 @@ interface ParsedRequest extends IncomingMessage {
  * @throws {AuthError} `unsupported_media_type`, `payload_too_large`, or `invalid_request` for a malformed or endless body
  */
 export async function readFields(req: IncomingMessage, res: ServerResponse): Promise<Fields> {
-  const { 'content-length': length, 'transfer-encoding': encoding } = req.headers;
-  if (encoding === undefined && (length === undefined || Number(length) === 0)) return new Map();
+  if (!hasBody(req)) return new Map();
+  const { 'content-length': length } = req.headers;
   const type = mediaType(req);
   if (type !== undefined && Number(length) > maxBytes) throw new AuthError('payload_too_large');
   const fields = fieldsOf(type === undefined ? parsedBody(req) : await bodyOf(req, res, type));
   if (sizeOf(fields) > maxBytes) throw new AuthError('payload_too_large');
   return fields;
+}
+
+function hasBody(req: ParsedRequest): boolean {
+  const { 'content-length': length, 'transfer-encoding': encoding } = req.headers;
+  return encoding !== undefined || Number(length ?? 0) !== 0 || isFramed(req);
+}
+
+/** Whether HTTP/2's own frames say where the body ends (RFC 9113 §8.1.1). One without a type may be an empty frame. */
+function isFramed({ headers, stream }: ParsedRequest): boolean {
+  return (
+    stream?.endAfterHeaders === false &&
+    headers['content-length'] === undefined &&
+    headers['content-type'] !== undefined
+  );
 }
 
 type MediaType = 'json' | 'form';
@@ -77,10 +93,13 @@ type Parser = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown
 function parse(parser: Parser, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const parsed = (): Promise<void> =>
     new Promise((resolve, reject) => {
+      // The parsers know HTTP/1 only, and ask for its headers before they wait for anything.
+      if (isFramed(req)) req.headers['transfer-encoding'] = 'chunked';
       parser(req, res, (error) => {
         if (error === undefined) resolve();
         else reject(asAuthError(error));
       });
+      if (isFramed(req)) delete req.headers['transfer-encoding'];
       // The parser reports a body that is too large only at its end, and it may never end.
       let bytes = 0;
       req.on('data', (chunk: Buffer) => {
