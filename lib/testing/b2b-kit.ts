@@ -8,6 +8,7 @@ import { createSignIns, keepCookies } from './agent.ts';
 import type { Enter, SessionCookie, SignIns, TestBearerOptions } from './agent.ts';
 import { createInMemoryProvider, createSigningKey, refuseInProduction } from './provider.ts';
 import type { ProviderCall, ProviderState } from './provider.ts';
+import { secondsBefore, signInTime } from './times.ts';
 
 /** Values that the application sets; others are generated. */
 export interface B2bTestKitOptions {
@@ -181,7 +182,8 @@ class InMemoryWorkos {
 
   /** @param age seconds since its first token was issued */
   start(session: B2bTestSession, age = 0): Started {
-    const authTime = Math.floor(this.#now() / 1000) - Math.max(session.signedInAgo ?? 0, age);
+    const at = this.#now() / 1000;
+    const authTime = Math.min(secondsBefore(at, age), Math.floor(signInTime(at, session.signedInAgo)));
     return { id: session.sessionId ?? `session_${randomUUID()}`, authTime, session };
   }
 
@@ -195,7 +197,8 @@ class InMemoryWorkos {
   /** @param age seconds since the token was issued */
   async issue(started: Started, age = 0): Promise<Issued> {
     const { id, authTime, session } = started;
-    const iat = Math.floor(this.#now() / 1000) - age;
+    const iat = secondsBefore(this.#now() / 1000, age);
+    const exp = secondsBefore(this.#now() / 1000, age - tokenLifetime);
     const user = userOf(session);
     const refreshToken = randomBytes(18).toString('base64url');
     this.#byRefreshToken.set(refreshToken, started);
@@ -208,7 +211,7 @@ class InMemoryWorkos {
       ...defined({ org_id: session.organizationId }),
       auth_time: authTime,
       iat,
-      exp: iat + tokenLifetime,
+      exp,
       ...session.claims,
     });
     return { accessToken, refreshToken, user };
@@ -220,7 +223,8 @@ class InMemoryWorkos {
     age: number,
     { client, audience, scopes }: TestBearerOptions,
   ): Promise<string> {
-    const iat = Math.floor(this.#now() / 1000) - age;
+    const iat = secondsBefore(this.#now() / 1000, age);
+    const exp = secondsBefore(this.#now() / 1000, age - tokenLifetime);
     return this.#authkitKey.sign({
       iss: authkit,
       sub: userOf(session).id,
@@ -228,7 +232,7 @@ class InMemoryWorkos {
       jti: randomUUID(),
       ...defined({ aud: audience, client_id: client, org_id: session.organizationId, scope: scopes?.join(' ') }),
       iat,
-      exp: iat + tokenLifetime,
+      exp,
       ...session.claims,
     });
   }

@@ -13,6 +13,7 @@ import { assurance, factorId, toWire, userOf } from './backend-users.ts';
 import type { BackendTestSession } from './backend-users.ts';
 import { TestApps } from './test-apps.ts';
 import { TestPasskeys } from './test-passkeys.ts';
+import { secondsBefore } from './times.ts';
 import type { TestApp } from './test-apps.ts';
 
 export type { BackendTestSession } from './backend-users.ts';
@@ -177,8 +178,8 @@ class InMemorySupabase {
   async issue(started: Started, age = 0): Promise<Issued> {
     const { id, session, method } = started;
     const user = userOf(session);
-    const iat = Math.floor(this.#now() / 1000) - age;
-    const exp = iat + tokenLifetime;
+    const iat = secondsBefore(this.#now() / 1000, age);
+    const exp = secondsBefore(this.#now() / 1000, age - tokenLifetime);
     const refreshToken = randomBytes(9).toString('base64url');
     const accessToken = await this.#key.sign({
       iss: `${this.#url}/auth/v1`,

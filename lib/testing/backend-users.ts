@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { BackendUser, Json } from '../types.ts';
+import { signInTime } from './times.ts';
 
 /** The signed-in user and the session's properties. */
 export interface BackendTestSession {
@@ -49,7 +50,7 @@ export function assurance(
   now: number,
   method: string = pending === 'recovery' ? 'otp' : 'password',
 ) {
-  const timestamp = now - signedInAgo;
+  const timestamp = signInTime(now, signedInAgo);
   const first = { method, timestamp };
   return { aal, amr: aal === 'aal2' ? [{ method: 'totp', timestamp }, first] : [first] };
 }
