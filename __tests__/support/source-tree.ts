@@ -44,6 +44,37 @@ export function readSource(path: string, text: string): SourceFile {
   };
 }
 
+/** A function with a body, by the names of those around it. */
+export interface NamedFunction {
+  /** `file > outer > inner`; a number tells those of one name apart. */
+  readonly name: string;
+  /** Offsets in the text. */
+  readonly start: number;
+  readonly end: number;
+  /** Counted from 1. */
+  readonly firstLine: number;
+  readonly lastLine: number;
+}
+
+/** The functions of a file, an outer one before its inner ones. */
+export function functionsOf(path: string, text: string): NamedFunction[] {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const found: NamedFunction[] = [];
+  const visit = (node: ts.Node, outer: string, names: Map<string, number>): void => {
+    if (!hasBody(node)) return ts.forEachChild(node, (child) => visit(child, outer, names));
+    const own = nameOf(node);
+    const count = (names.get(own) ?? 0) + 1;
+    names.set(own, count);
+    const name = `${outer} > ${own}${count === 1 ? '' : ` ${count}`}`;
+    const [start, { end }] = [node.getStart(), node];
+    found.push({ name, start, end, firstLine: lineAt(file, start) + 1, lastLine: lineAt(file, end) + 1 });
+    const inner = new Map<string, number>();
+    ts.forEachChild(node, (child) => visit(child, name, inner));
+  };
+  visit(file, path, new Map());
+  return found;
+}
+
 /** All nodes below `node`; those that `isClosed` are listed, and not entered. */
 export function descendants(node: ts.Node, isClosed: (node: ts.Node) => boolean = () => false): ts.Node[] {
   const found: ts.Node[] = [];
