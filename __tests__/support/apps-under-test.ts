@@ -50,6 +50,8 @@ export interface AppUnderTest {
 
 export interface AppUnderTestSetup {
   readonly options?: SharedAuthOptions;
+  /** Before the adapter. */
+  readonly before?: (host: Host) => unknown;
   readonly after?: (host: Host, auth: Router) => unknown;
 }
 

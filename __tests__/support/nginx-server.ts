@@ -1,18 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
+import { startProxy } from './proxy-process.ts';
+import type { ProxyProcess } from './proxy-process.ts';
 import { freePortsInARow } from './servers.ts';
 
-export interface NginxServer {
-  readonly origin: string;
-  readonly port: number;
-  /** Idempotent. Removes its directory, too. */
-  close(): Promise<void>;
-}
+export type NginxServer = ProxyProcess;
 
 const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
@@ -23,7 +14,6 @@ const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
  */
 export async function startNginx(configuration: (port: number) => string): Promise<NginxServer> {
   const port = await freePortsInARow(1);
-  const directory = await mkdtemp(join(tmpdir(), 'nginx-'));
   const text = [
     'daemon off; master_process off; pid nginx.pid; error_log error.log;',
     'events {}',
@@ -33,31 +23,14 @@ export async function startNginx(configuration: (port: number) => string): Promi
     configuration(port),
     '}',
   ].join('\n');
-  await writeFile(join(directory, 'nginx.conf'), text);
-  const settings = ['-p', directory, '-c', 'nginx.conf', '-e', 'error.log'];
-  const child = spawn(process.env['NGINX'] ?? 'nginx', settings, { stdio: ['ignore', 'ignore', 'pipe'] });
-  let complaints = '';
-  child.stderr.on('data', (chunk: Buffer) => (complaints += chunk.toString()));
-  child.once('error', (error) => (complaints += error.message));
-  const exited = once(child, 'exit').catch(() => undefined);
-  const isOver = (): boolean => child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
-
-  const close = async (): Promise<void> => {
-    if (!isOver()) {
-      child.kill('SIGTERM');
-      await exited;
-    }
-    await rm(directory, { recursive: true, force: true });
-  };
-
-  for (let tries = 0; !(await accepts(port)); tries += 1) {
-    if (isOver() || tries === 250) {
-      await close();
-      throw new Error(`nginx does not answer: ${complaints}`);
-    }
-    await wait(20);
-  }
-  return { origin: `http://127.0.0.1:${port}`, port, close };
+  return startProxy({
+    name: 'nginx',
+    binary: process.env['NGINX'] ?? 'nginx',
+    parameters: ['-p', '.', '-c', 'nginx.conf', '-e', 'error.log'],
+    port,
+    files: { 'nginx.conf': text },
+    isReady: () => accepts(port),
+  });
 }
 
 function accepts(port: number): Promise<boolean> {

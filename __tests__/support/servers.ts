@@ -9,9 +9,14 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** Serves a handler on the loopback address, on a free port unless told otherwise. */
-export async function serve(handler: http.RequestListener, wantedPort = 0): Promise<RunningServer> {
+/** Serves a handler on the loopback address, on a free port unless told otherwise. `prepare` gets the server before it listens. */
+export async function serve(
+  handler: http.RequestListener,
+  wantedPort = 0,
+  prepare?: (server: http.Server) => unknown,
+): Promise<RunningServer> {
   const server = http.createServer(handler);
+  prepare?.(server);
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(wantedPort, '127.0.0.1', resolve));
   // A test that fails before it closes its server must not keep the run from ending.
   server.unref();
