@@ -1,5 +1,6 @@
 import { b2bSdks } from '../b2b/options.ts';
 import { backendSdks } from '../backend/options.ts';
+import { nodeProblem } from '../core/node-version.ts';
 import { isLoopback } from '../core/url.ts';
 import { isHttpUrl } from '../http/options.ts';
 import { missingPackages } from '../http/read-options.ts';
@@ -88,9 +89,6 @@ function addUnused({ env, missing = missingPackages }: DoctorOptions, used: read
   }
 }
 
-/** `engines` of the package. */
-const leastNode = [22, 13] as const;
-
 /** The application's base URL without a trailing slash; a default where no setting names it. */
 function appUrlOf({ env, appUrl }: DoctorOptions): string {
   const given = [appUrl, env['APP_BASE_URL']].find((url) => url !== undefined && isHttpUrl(url));
@@ -103,10 +101,9 @@ function appUrlOf({ env, appUrl }: DoctorOptions): string {
 function checkApplication(facts: DoctorOptions, add: Add): void {
   const { env, nodeVersion } = facts;
   const isProduction = env['NODE_ENV'] === 'production';
-  const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
-  const isRecent = major > leastNode[0] || (major === leastNode[0] && minor >= leastNode[1]);
-  if (isRecent) add('ok', 'node', `Node ${nodeVersion}`);
-  else add('problem', 'node', `Node ${nodeVersion} is too old`, { fix: `Use Node ${leastNode.join('.')} or later.` });
+  const [tooOld, fix = ''] = nodeProblem(nodeVersion)?.split('; ') ?? [];
+  if (tooOld === undefined) add('ok', 'node', `Node ${nodeVersion}`);
+  else add('problem', 'node', tooOld, { fix: `${fix.replace(/^u/, 'U')}.` });
   if (isProduction) add('ok', 'node_env', 'NODE_ENV is production: its rules are applied here too');
   else {
     add('note', 'node_env', `NODE_ENV is ${env['NODE_ENV'] ?? 'not set'}: the rules of development are applied`, {

@@ -1,7 +1,5 @@
-import { parseEnv } from 'node:util';
-
-// Imported as an ES module, it would load its streams and promises, too.
-const { readFileSync } = process.getBuiltinModule('node:fs');
+// A name that an old Node does not export would be a syntax error there, in place of the one about its version.
+import util from 'node:util';
 
 /**
  * A hint for a start without the variables of a `.env` beside it, which Node reads only when asked.
@@ -10,7 +8,7 @@ const { readFileSync } = process.getBuiltinModule('node:fs');
  * @param path of the file
  */
 export function unreadEnvFile(names: readonly string[], path = '.env'): string | undefined {
-  const variables = parseEnv(textOf(path));
+  const variables = util.parseEnv(textOf(path));
   const listed = names.filter((name) => (variables[name] ?? '') !== '');
   if (listed.length === 0) return undefined;
   return `${listed.join(' and ')} ${listed.length === 1 ? 'is' : 'are'} in the file ${path} here, which was not read; start with node --env-file=${path}`;
@@ -18,7 +16,8 @@ export function unreadEnvFile(names: readonly string[], path = '.env'): string |
 
 function textOf(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    // Imported as an ES module, it would load its streams and promises, too.
+    return process.getBuiltinModule('node:fs').readFileSync(path, 'utf8');
   } catch {
     return '';
   }

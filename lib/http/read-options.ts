@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { isRecord } from '../core/json.ts';
 import { didYouMean } from '../core/nearest.ts';
+import { nodeProblem } from '../core/node-version.ts';
 import { ConfigurationError } from '../errors.ts';
 import { unreadEnvFile } from './env-file.ts';
 import { isPathPrefix } from './options.ts';
@@ -41,6 +42,8 @@ export function readOptions<Schema extends OptionsSchema>(
   rules: OptionRules<Schema>,
   environment: Environment = process.env,
 ): v.InferOutput<Schema> {
+  const tooOld = nodeProblem();
+  if (tooOld !== undefined) throw new ConfigurationError(rules.name, [tooOld]);
   if (isRequest(input)) {
     throw new ConfigurationError(rules.name, [
       `it is mounted without having been called; write app.use(${rules.name}()) with parentheses`,

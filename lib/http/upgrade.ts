@@ -15,8 +15,8 @@ import type { ExactOptionsOf } from './options.ts';
 import { checkEntry, credentialEntries, outageEntries, readRequirements } from './require-session.ts';
 import { refuseUnconfirmed } from './unconfirmed.ts';
 
-// As an ES module, node:http also loads undici in Node 24, which takes longer than everything else here.
-const { ServerResponse, STATUS_CODES } = process.getBuiltinModule('node:http');
+/** As an ES module, node:http also loads undici in Node 24, which takes longer than everything else here. */
+const http = () => process.getBuiltinModule('node:http');
 
 export interface UpgradeOptions extends ExactOptionsOf<typeof credentialEntries>, ExactOptionsOf<typeof outageEntries> {
   /** Called with the session; only `true` lets it pass. */
@@ -59,7 +59,7 @@ export async function authenticateUpgrade(
   // Node has removed its own listener, and an `error` without a listener ends the process.
   if (!req.socket.listeners('error').includes(ignoreError)) req.socket.on('error', ignoreError);
   // The response of an upgrade is written directly to the socket, so this one is a placeholder.
-  const request = new AuthRequest(definition, req, new ServerResponse(req), '');
+  const request = new AuthRequest(definition, req, new (http().ServerResponse)(req), '');
   const from = originOf(request);
   const isBearer = credentials.includes('bearer') && bearerToken(req) !== undefined;
   const session = isBearer
@@ -148,7 +148,7 @@ export function refuseUpgrade(socket: Duplex, error: unknown): void {
     isOurs ? errorBody(error) : { error: { status, code: 'internal_error', message: 'Something went wrong.' } },
   );
   const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}`,
+    `HTTP/1.1 ${status} ${http().STATUS_CODES[status] ?? 'Error'}`,
     'Connection: close',
     'Cache-Control: private, no-store',
     'Content-Type: application/json; charset=utf-8',

@@ -1,4 +1,5 @@
-import { hash as oneShotHash } from 'node:crypto';
+// A name that an old Node does not export would be a syntax error there, in place of the one about its version.
+import crypto from 'node:crypto';
 import { tokenOf } from './token-line.ts';
 
 /**
@@ -242,5 +243,5 @@ function latestFirst([oneName, one]: [string, number], [otherName, other]: [stri
 
 /** Hashes the id of a session, user or token, so that each has the same size. */
 export function hash(id: string): string {
-  return oneShotHash('sha256', id, 'base64url');
+  return crypto.hash('sha256', id, 'base64url');
 }
