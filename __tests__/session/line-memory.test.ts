@@ -9,7 +9,7 @@ it('counts what each token takes, exchanged or refused', () => {
   const line = Array.from('stuvwxyz').reduce((before, token) => refuse(before, token, 'refused', now()), exchanged);
   const bytes = 400 + 9 * 200 + 'of b'.length;
   const names = Array.from({ length: 8_000 }, (_, index) => `session ${index}`);
-  for (const name of names) memory.replace(name, { line });
+  for (const name of names) memory.replace({ line: name }, { line });
   const held = names.filter((name) => memory.find({ line: name, token: 'a', pair: 'a' }) !== undefined);
   expect(held).toHaveLength(Math.floor((16 * 1024 * 1024) / bytes));
 });

@@ -489,6 +489,45 @@ describe('the memory for answers', () => {
     expect(held.at(-1)).toBe(keys.at(-1));
   });
 
+  it('keeps the answers of other users, however often one signs in and fetches none of the answers', async () => {
+    const { lines, run, knows, answering, calls } = setUp();
+    const exchangeOf = (index: number, owner: string | undefined) => {
+      const token = `token ${index}`;
+      const newest = { line: `line ${index}`, token: `after ${token}`, pair: `after ${token}`, owner };
+      const renewal = { kind: 'renewed' as const, text: 'x'.repeat(6_000), place: newest };
+      // Whose answer it is, its own tokens say: those that led to it may not be verified.
+      return lines.run({ ...newest, token, pair: token, owner: undefined }, { run: () => Promise.resolve(renewal) });
+    };
+    await run('of another user', answering(renewed));
+    for (let index = 0; index < 4_000; index += 1) await exchangeOf(index, 'mallory');
+    expect(knows('of another user')).toBe(true);
+    const known = (index: number) =>
+      lines.knows({ line: `line ${index}`, token: `token ${index}`, pair: `token ${index}` });
+    const kept = Array.from({ length: 4_000 }, (_, index) => known(index)).lastIndexOf(false);
+    // An eighth of 16 MB: the newest ones.
+    expect([4_000 - kept > 200, 4_000 - kept < 400, known(3_999), calls()]).toEqual([true, true, true, 1]);
+  });
+
+  it('counts for a user only what is kept: answers that were fetched make room', async () => {
+    const { clock, lines } = setUp();
+    const placed = (name: string): Place => ({ line: `line ${name}`, token: name, pair: name, owner: 'ada' });
+    const exchangeOf = async (name: string): Promise<void> => {
+      const renewal = {
+        kind: 'renewed' as const,
+        text: 'x'.repeat(6_000),
+        place: { ...placed(name), pair: `after ${name}` },
+      };
+      await lines.run(placed(name), { run: () => Promise.resolve(renewal) });
+    };
+    await exchangeOf('of a phone');
+    for (let index = 0; index < 1_000; index += 1) {
+      await exchangeOf(`${index}`);
+      lines.deliver(placed(`${index}`), `after ${index}`);
+      clock.advance(1_000);
+    }
+    expect(lines.knows(placed('of a phone'))).toBe(true);
+  });
+
   it('stores no answer that is too large for a cookie; waiting callers receive it', async () => {
     const { run, knows, answering } = setUp();
     const huge = answer(512 * 1024);
@@ -496,6 +535,17 @@ describe('the memory for answers', () => {
     expect(settled.kind === 'renewed' && settled.text.length).toBe(512 * 1024);
     expect(knows('key')).toBe(false);
   });
+});
+
+it('says whose the tokens are', () => {
+  const token = readToken('a.b.c');
+  const ownerOf = (userId: string | undefined) =>
+    placeOf('b2b', { refreshToken: 'r', sessionId: 's', token, userId }).owner;
+  expect([ownerOf('ada') === ownerOf('ada'), ownerOf('ada') === ownerOf('eve'), ownerOf(undefined)]).toEqual([
+    true,
+    false,
+    undefined,
+  ]);
 });
 
 describe('several processes', () => {

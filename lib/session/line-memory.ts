@@ -21,6 +21,10 @@ const maxTokens = 20_000;
 const maxClosingBytes = 12 * 1024 * 1024;
 /** Bytes of memory. */
 const maxOpenBytes = 16 * 1024 * 1024;
+/** What part of them one user can take: about 400 sessions of 5 KB whose browsers have not fetched their tokens yet. */
+const sharePerUser = 1 / 8;
+/** Users whose lines are counted. */
+const maxUsers = 10_000;
 /** Measured bytes of a line besides its answers and tokens, and of each token. */
 const lineBytes = 400;
 const tokenBytes = 200;
@@ -34,21 +38,19 @@ const maxLineBytes = 160 * 1024;
  * @param now milliseconds since the epoch
  */
 export function createLineMemory(now: () => number) {
-  const lines = (max: number) =>
-    createBoundedMap<KnownLine>({ max, maxSizeOfOne: maxLineBytes, sizeOf: bytesOf, ttlMs: openMs, now });
-  const [open, closing] = [lines(maxOpenBytes), lines(maxClosingBytes)];
+  const [open, closing] = [createLines(maxOpenBytes, now), createLines(maxClosingBytes, now)];
   const newest = createBoundedMap<NewestToken>({ max: maxTokens, ttlMs: newestMs, now });
   const refused = createBoundedMap<{ readonly reason: string }>({ max: maxTokens, ttlMs: refusedMs, now });
   const resting = createBoundedMap<true>({ max: maxTokens, ttlMs: defaultRestMs, now });
 
   const get = (name: string): KnownLine => open.get(name) ?? closing.get(name) ?? unknown;
 
-  function replace(name: string, known: KnownLine): void {
+  function replace({ line: name, owner }: WhoseLine, known: KnownLine): void {
     const [to, from] = isOpen(known.line, now()) ? [open, closing] : [closing, open];
     from.delete(name);
     const ttl = lifeOf(known.line, now());
     if (ttl === 0 || known.line.spent.length === 0) to.delete(name);
-    else to.set(name, known, { ttl });
+    else to.set(name, known, ttl, owner);
   }
 
   return {
@@ -60,9 +62,9 @@ export function createLineMemory(now: () => number) {
     },
     replace,
     /** Adds what is known elsewhere. @returns what is known together */
-    learn(name: string, { line, version }: KnownLine): TokenLine {
-      const merged = mergeLines(line, get(name).line, now());
-      replace(name, { line: merged, version: merged === line ? version : undefined });
+    learn(place: WhoseLine, { line, version }: KnownLine): TokenLine {
+      const merged = mergeLines(line, get(place.line).line, now());
+      replace(place, { line: merged, version: merged === line ? version : undefined });
       return merged;
     },
     refuse({ token }: Place, reason: string): void {
@@ -88,6 +90,45 @@ export function createLineMemory(now: () => number) {
     forget({ line, token }: Place): void {
       [open, closing].forEach((map) => map.delete(line));
       refused.delete(token);
+    },
+  };
+}
+
+type WhoseLine = Pick<Place, 'line' | 'owner'>;
+
+/** Lines with a limit for all, and one for each user: many sign-ins of one account evict its own lines, and no other user's. */
+function createLines(max: number, now: () => number) {
+  const lines = createBoundedMap<KnownLine>({
+    max,
+    maxSizeOfOne: maxLineBytes,
+    sizeOf: bytesOf,
+    ttlMs: openMs,
+    now,
+  });
+  /** The bytes of each user's lines by their names, the newest last. Some of these lines may be gone. */
+  const owned = createBoundedMap<Map<string, number>>({ max: maxUsers, ttlMs: openMs, now });
+  const isTooMuch = (own: ReadonlyMap<string, number>): boolean =>
+    [...own.values()].reduce((sum, bytes) => sum + bytes, 0) > max * sharePerUser;
+
+  function count(name: string, bytes: number, owner: string): void {
+    const own = owned.get(owner) ?? new Map<string, number>();
+    own.delete(name);
+    own.set(name, bytes);
+    owned.set(owner, own);
+    if (isTooMuch(own)) [...own.keys()].filter((each) => !lines.has(each)).forEach((gone) => own.delete(gone));
+    for (const eldest of own.keys()) {
+      if (!isTooMuch(own)) return;
+      own.delete(eldest);
+      lines.delete(eldest);
+    }
+  }
+
+  return {
+    get: (name: string): KnownLine | undefined => lines.get(name),
+    delete: (name: string): unknown => lines.delete(name),
+    set(name: string, known: KnownLine, ttl: number, owner: string | undefined): void {
+      lines.set(name, known, { ttl });
+      if (owner !== undefined) count(name, bytesOf(known), owner);
     },
   };
 }

@@ -107,14 +107,14 @@ async function exchangeInTurn(
   const { former = [] } = exchanging;
   if (turns === undefined) return undefined;
   // This process may know a newer one, as after an outage.
-  const settledIn = (shared: KnownLine) => settledOf(memory.learn(place.line, shared), place.pair, now());
+  const settledIn = (shared: KnownLine) => settledOf(memory.learn(place, shared), place.pair, now());
   const turn = await turns.take(place, signal, settledIn);
   if (!('holder' in turn)) {
     if (turn.kind === 'ended') memory.refuse(place, turn.reason);
     return { settled: turn, isNew: false };
   }
   // A full line drops tokens between: where one that led to this one leads elsewhere, this one was exchanged.
-  const known = memory.learn(place.line, turn.shared);
+  const known = memory.learn(place, turn.shared);
   const led = former.find(({ pair }) => (newestFor(known, pair, now()) ?? place.pair) !== place.pair);
   const newer = settledOf(known, place.pair, now()) ?? (led && settledOf(known, led.pair, now()));
   if (newer !== undefined) {
@@ -153,14 +153,16 @@ function conclude(
 ): TokenAnswer {
   const { former = [] } = exchanging;
   const { now, turns, memory } = parts;
-  const settled = settledOf(memory.learn(place.line, state), place.pair, now()) ?? answer;
+  // Whose it is, the new tokens say: those that led to them may name any user.
+  const { owner } = answer.kind === 'renewed' ? answer.place : place;
+  const settled = settledOf(memory.learn({ line: place.line, owner }, state), place.pair, now()) ?? answer;
   if (settled.kind === 'ended') memory.refuse(place, settled.reason);
   // The tokens that led to this one may stand in other lines: without a session id, or under an earlier one.
   for (const name of new Set(former.map(({ line }) => line))) {
     if (name === place.line || answer.kind === 'ended') continue;
     const apply = withAnswer(parts, { ...place, line: name }, answer, exchanging);
     const known = memory.get(name);
-    memory.learn(name, { line: apply(known.line) });
+    memory.learn({ line: name, owner }, { line: apply(known.line) });
     turns?.change(name, known, apply).catch(() => undefined);
   }
   return { settled, isNew: isSame(settled, answer) };

@@ -55,6 +55,8 @@ export interface Place {
   readonly token: string;
   /** Identifies the refresh token together with its access token. */
   readonly pair: string;
+  /** Identifies the user that the access token names. */
+  readonly owner?: string | undefined;
 }
 
 /** A line as this process knows it. */

@@ -167,16 +167,16 @@ function createChanges({
     );
   }
 
-  function change(name: string, apply: (line: TokenLine) => TokenLine): void {
-    const known = memory.get(name);
+  function change(place: Place, apply: (line: TokenLine) => TokenLine): void {
+    const known = memory.get(place.line);
     const line = apply(known.line);
     if (line === known.line) return;
-    memory.replace(name, { ...known, line });
-    tell(turns?.change(name, known, apply));
+    memory.replace(place, { ...known, line });
+    tell(turns?.change(place.line, known, apply));
   }
 
   return {
-    follow({ line: name, pair }, { line: newestLine, pair: newest }, text) {
+    follow({ line: name, pair }, { line: newestLine, pair: newest, owner }, text) {
       const apply = (line: TokenLine): TokenLine => {
         const isKnown = line.spent.some((each) => each.pair === pair);
         const followed = exchange(line, pair, { newest, text, isForeign: newestLine !== name }, now());
@@ -184,12 +184,12 @@ function createChanges({
         return isKnown ? followed : deliver(followed, pair, newest, now());
       };
       const known = memory.get(name);
-      memory.learn(name, { line: apply(known.line) });
+      memory.learn({ line: name, owner }, { line: apply(known.line) });
       tell(turns?.change(name, known, apply));
     },
-    deliver: ({ line, pair }, newest) => change(line, (known) => deliver(known, pair, newest, now())),
-    present: ({ line, pair }) => change(line, (known) => present(known, pair, now())),
-    forgetPair: ({ line, pair }) => change(line, (known) => forgetPair(known, pair, now())),
+    deliver: (place, newest) => change(place, (known) => deliver(known, place.pair, newest, now())),
+    present: (place) => change(place, (known) => present(known, place.pair, now())),
+    forgetPair: (place) => change(place, (known) => forgetPair(known, place.pair, now())),
     forget(place) {
       memory.forget(place);
       tell(turns?.forget(place.line));
@@ -208,10 +208,20 @@ function outOfTime(cause?: unknown): AuthError {
 /** Where a session's tokens stand. */
 export function placeOf(
   adapter: AdapterName,
-  { refreshToken, sessionId, token: { text } }: Pick<StoredSession<unknown>, 'refreshToken' | 'sessionId' | 'token'>,
+  {
+    refreshToken,
+    sessionId,
+    userId,
+    token: { text },
+  }: Pick<StoredSession<unknown>, 'refreshToken' | 'sessionId' | 'token'> & { readonly userId?: string | undefined },
 ): Place {
   const token = `${adapter}:${hash(refreshToken)}`;
   // An access token differs from others by the end of its signature.
   const pair = pairOf(token, hash(text.slice(-43)).slice(0, 22));
-  return { line: sessionId === undefined ? token : `${adapter}:session:${hash(sessionId)}`, token, pair };
+  return {
+    line: sessionId === undefined ? token : `${adapter}:session:${hash(sessionId)}`,
+    token,
+    pair,
+    ...(userId !== undefined && { owner: hash(userId) }),
+  };
 }
