@@ -140,9 +140,11 @@ describe('a second post', () => {
     expect(await isShared({ cookies: { consent: 'yes' } }, { cookies: { consent: 'yes' } })).toBe(false);
   });
 
-  it('is shared without a cookie where the fields prove who sends them', async () => {
-    const post = { cookies: {}, provesSender: true };
+  it('shares a session without a cookie where the fields prove who sends them', async () => {
+    const writes = [{ name: cookieName, value: 'session' }];
+    const post = { cookies: {}, provesSender: true, writes };
     expect(await isShared(post, post)).toBe(true);
+    expect(await isShared({ ...post, writes: [] }, post)).toBe(false);
     expect(await isShared(post, { ...post, fields: { email: 'eve@example.com' } })).toBe(false);
   });
 

@@ -11,7 +11,7 @@ import type { BackendOptions } from './options.ts';
 /** One POST of a form. */
 interface Submission {
   readonly fields: Fields;
-  /** Whether the fields prove who sends them, as a password does. Then a browser without a cookie of ours shares a success, too. */
+  /** Whether the fields prove who sends them, as a password does. Then a browser without a cookie of ours shares a session, too. */
   readonly provesSender: boolean;
   readonly submit: () => Promise<Reply>;
 }
@@ -35,7 +35,7 @@ const repeatMs = 2_000;
  *
  * Both have the same URL, fields, address and browser, and the same cookies. The second click may leave before or after the first
  * response arrives, so a success is kept for the cookies that the first request had, and for those that its response left.
- * A browser that had none is known by its password at sign-up, where the second POST would find the address in use.
+ * A browser that had none is known by its password where a sign-up has signed it in: the second POST would find the address in use.
  */
 export function createSubmitOnce({ now, cookieName }: Pick<BackendOptions, 'now' | 'cookieName'>): SubmitOnce {
   const outcomes = createSharedOutcomes<Outcome>({
@@ -45,8 +45,7 @@ export function createSubmitOnce({ now, cookieName }: Pick<BackendOptions, 'now'
 
   /** An outcome is over with the session that it left: after a sign-out the same form is a new sign-in. */
   async function isOver(request: AuthRequest, { writes }: Outcome): Promise<boolean> {
-    const left = cookiesOf(request, cookieName, writes);
-    const session = [...left].filter(([name]) => name === cookieName || name.startsWith(`${cookieName}.`));
+    const session = sessionIn(cookiesOf(request, cookieName, writes), cookieName);
     if (session.length === 0) return false;
     const { req, peer, definition } = request;
     // It may spend no token: this response cannot say so yet.
@@ -65,7 +64,9 @@ export function createSubmitOnce({ now, cookieName }: Pick<BackendOptions, 'now'
     let isFirst = false as boolean;
     const outcome = await outcomes.share(key, async () => {
       isFirst = true;
-      return { reply: await submit(), writes: request.written, isOfBrowser: provesSender || own.size > 0 };
+      const reply = await submit();
+      const isSignedIn = sessionIn(cookiesOf(request, cookieName, request.written), cookieName).length > 0;
+      return { reply, writes: request.written, isOfBrowser: own.size > 0 || (provesSender && isSignedIn) };
     });
     const { reply, writes } = outcome;
     // Each response stores the cookies itself: browsers drop those of a navigation that another one replaced.
@@ -88,6 +89,11 @@ function cookiesOf({ cookies }: AuthRequest, cookieName: string, writes: readonl
     if (value !== undefined) own.set(name, [value]);
   }
   return own;
+}
+
+/** Those of the session, which may have several parts. */
+function sessionIn(cookies: OwnCookies, cookieName: string) {
+  return [...cookies].filter(([name]) => name === cookieName || name.startsWith(`${cookieName}.`));
 }
 
 /** As the browser sends them. */
