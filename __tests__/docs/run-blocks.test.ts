@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { WorkOS } from '@workos-inc/node';
 import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
 import type { StandInUser, WorkosStandIn } from '../../example-app/providers/workos/index.ts';
@@ -14,6 +15,8 @@ import type { CodeBlock } from '../support/markdown.ts';
 import type { ExampleReport } from '../support/run-examples.ts';
 import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
 import type { SupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
+import { withoutTypes } from '../support/recipe-code.ts';
+import { serve } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
 
@@ -475,6 +478,24 @@ describe('a reader who follows the examples', () => {
     expect((await (await signedInToWorkos(origin)).get('/api/whoami')).status).toBe(401);
   });
 
+  it.each([
+    [400, { error: 'invalid_client', error_description: 'Invalid client ID.' }, 'Invalid client ID.'],
+    [404, { message: 'Not Found' }, 'Not Found'],
+    [502, '<h1>Bad Gateway</h1>', 'WorkOS answered 502'],
+  ])('docs/recipes/cli.md: the tool says why where WorkOS gives it no code (%d)', async (status, body, words) => {
+    const server = await serve((_req, res) => {
+      res.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body));
+    });
+    const [tool] = documented.filter(
+      ({ path, code }) => path === 'docs/recipes/cli.md' && code.includes('authorize/device'),
+    );
+    const file = join(directory, `tool-${status}.mjs`);
+    writeFileSync(file, withoutTypes(tool?.code ?? '').replace('https://api.workos.com', server.origin));
+    const { signIn } = (await import(pathToFileURL(file).href)) as { signIn: (clientId: string) => Promise<unknown> };
+    await expect(signIn('client_test')).rejects.toThrow(words);
+    await server.close();
+  });
+
   it('docs/recipes/impersonation.md: sees who acts for them, who may not delete the account', async () => {
     const origin = originOf(exampleWith('docs/recipes/impersonation.md', 'impersonator'));
     const own = await signedInToWorkos(origin);
@@ -861,6 +882,40 @@ describe('a reader who follows the examples', () => {
       expect((await visitor.getJson('/auth/session')).status).toBe(200);
       expect(visitor.cookieHeader()).not.toBe(before);
     });
+
+    it.each([
+      ['dsync.user.deleted', { state: 'active' }, 401],
+      ['dsync.user.updated', { state: 'inactive' }, 401],
+      ['dsync.user.updated', { state: 'active' }, 200],
+      ['dsync.user.deleted', { organization_id: 'org_other' }, 200],
+      ['dsync.user.deleted', { email: 'someone.else@example.com' }, 200],
+    ])('WorkOS’ webhook, %s with %j: the session of the member is a %d afterwards', async (event, fields, status) => {
+      const origin = originOf(exampleWith('docs/ending-sessions.md', 'workos.webhooks'));
+      const visitor = await signedInToWorkos(origin, oneOrganization);
+      const [{ id: organization }] = oneOrganization.organizations;
+      const email = oneOrganization.email.toUpperCase();
+      const data = { id: 'directory_user_1', organization_id: organization, email, ...fields };
+      expect((await send(origin, event, data)).status).toBe(200);
+      expect((await visitor.getJson('/auth/session')).status).toBe(status);
+    });
+
+    it.each([
+      ['organization.deleted', () => ({ id: oneOrganization.organizations[0].id, domains: [] }), true],
+      ['organization.deleted', () => ({ id: 'org_other', domains: [] }), false],
+      ['role.updated', () => ({ slug: 'admin', permissions: [] }), true],
+    ])(
+      'WorkOS’ webhook, %s: the session of a member is refreshed where it is concerned',
+      async (event, data, isConcerned) => {
+        const origin = originOf(exampleWith('docs/ending-sessions.md', 'workos.webhooks'));
+        const visitor = await signedInToWorkos(origin, oneOrganization);
+        // An earlier event for this user may concern the new session, too.
+        await visitor.getJson('/auth/session');
+        const before = visitor.cookieHeader();
+        expect((await send(origin, event, data())).status).toBe(200);
+        expect((await visitor.getJson('/auth/session')).status).toBe(200);
+        expect(visitor.cookieHeader() !== before).toBe(isConcerned);
+      },
+    );
 
     it('Supabase’s webhook ends the sessions of a removed member, and requires the secret', async () => {
       const origin = originOf(exampleWith('docs/ending-sessions.md', '/webhooks/supabase'));
