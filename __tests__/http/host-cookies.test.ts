@@ -1,5 +1,5 @@
 import type { CookieAttributes } from '../../lib/core/cookies.ts';
-import { cookiePrefixProblems, readHostCookies, toHostCookie } from '../../lib/http/cookie-jar.ts';
+import { cookieProblems, readHostCookies, toHostCookie } from '../../lib/http/cookie-jar.ts';
 
 const cookieOptions: Omit<CookieAttributes, 'secure'> = { path: '/', sameSite: 'lax', httpOnly: true, maxAge: 60 };
 const adapter = { cookieName: 'session', cookieOptions };
@@ -65,7 +65,7 @@ describe('cookieOptions that browsers would refuse with the prefix of cookieName
   const because = (prefix: string): string => `where cookieName starts with ${prefix}, or browsers drop the cookie`;
 
   it.each(['__Host-', '__host-', '__HOST-'])('are all named for %s', (prefix) => {
-    expect(cookiePrefixProblems({ cookieName: `${prefix}session`, cookieOptions: whole })).toEqual([
+    expect(cookieProblems({ cookieName: `${prefix}session`, cookieOptions: whole })).toEqual([
       `cookieOptions.domain must be left out ${because(prefix)}`,
       `cookieOptions.path must be '/' ${because(prefix)}`,
       `cookieOptions.secure must not be false ${because(prefix)}`,
@@ -74,20 +74,20 @@ describe('cookieOptions that browsers would refuse with the prefix of cookieName
 
   it.each(['__Secure-', '__SECURE-'])('are only secure: false for %s', (prefix) => {
     const expected = [`cookieOptions.secure must not be false ${because(prefix)}`];
-    expect(cookiePrefixProblems({ cookieName: `${prefix}session`, cookieOptions: whole })).toEqual(expected);
+    expect(cookieProblems({ cookieName: `${prefix}session`, cookieOptions: whole })).toEqual(expected);
   });
 
   it.each([{}, { path: '/' }, { secure: true }, { path: '/', secure: true, domain: undefined }, null, undefined])(
     'are none in %j',
     (given) => {
-      expect(cookiePrefixProblems({ cookieName: '__Host-session', cookieOptions: given })).toEqual([]);
+      expect(cookieProblems({ cookieName: '__Host-session', cookieOptions: given })).toEqual([]);
     },
   );
 
   it.each(['session', '_Host-session', 'my__Host-session', '__Hosts', undefined, 7, ['__Host-session']])(
     'are none with the name %j, which has no prefix',
     (cookieName) => {
-      expect(cookiePrefixProblems({ cookieName, cookieOptions: whole })).toEqual([]);
+      expect(cookieProblems({ cookieName, cookieOptions: whole })).toEqual([]);
     },
   );
 });

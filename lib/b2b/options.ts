@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Request } from 'express';
 import * as v from 'valibot';
 import { isLoopback } from '../core/url.ts';
-import { cookiePrefixProblems } from '../http/cookie-jar.ts';
+import { cookieProblems } from '../http/cookie-jar.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
 import {
   callback,
@@ -271,7 +271,7 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
             ]
           : []),
         ...swappedKeyProblems(given),
-        ...cookiePrefixProblems(given),
+        ...cookieProblems(given),
       ],
     },
     environment,

@@ -1,5 +1,5 @@
 import type * as v from 'valibot';
-import { cookiePrefixProblems } from '../http/cookie-jar.ts';
+import { cookieProblems } from '../http/cookie-jar.ts';
 import { comparablePath } from '../http/message.ts';
 import { nameOf, readOptions } from '../http/read-options.ts';
 import { backendSchema, env, paths } from './option-schema.ts';
@@ -26,7 +26,7 @@ export function readBackendOptions(input: BackendAuthOptions | undefined, enviro
         ...keyProblems(given, variables),
         ...providerProblems(given),
         ...pageProblems(given),
-        ...cookiePrefixProblems(given),
+        ...cookieProblems(given),
       ],
     },
     environment,

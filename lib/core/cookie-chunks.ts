@@ -13,6 +13,7 @@ const longestAttributes: CookieAttributes = {
   sameSite: 'strict',
   secure: true,
   httpOnly: true,
+  partitioned: true,
   maxAge: MAX_COOKIE_AGE,
 };
 

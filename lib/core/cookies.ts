@@ -6,6 +6,8 @@ export interface CookieAttributes {
   readonly sameSite: 'lax' | 'strict' | 'none';
   readonly secure: boolean;
   readonly httpOnly: boolean;
+  /** Whether the cookie of a page in a frame belongs to the site around the frame (CHIPS). Default false. */
+  readonly partitioned?: boolean | undefined;
   /** Seconds; `undefined` makes a cookie that ends with the browser session. */
   readonly maxAge: number | undefined;
 }
@@ -97,7 +99,7 @@ export function createChunksFinder(name: string): CookieFinder {
  * @throws {TypeError} when name, domain or path is invalid in a cookie
  */
 export function serializeCookie(write: CookieWrite, attributes: CookieAttributes): string {
-  const { domain, path, sameSite, secure, httpOnly, maxAge } = { ...attributes, ...write.attributes };
+  const { domain, path, sameSite, secure, httpOnly, partitioned, maxAge } = { ...attributes, ...write.attributes };
   const isDeletion = write.value === undefined;
   return stringifySetCookie(
     {
@@ -108,6 +110,7 @@ export function serializeCookie(write: CookieWrite, attributes: CookieAttributes
       secure,
       httpOnly,
       ...(domain === undefined ? {} : { domain }),
+      ...(partitioned === true ? { partitioned } : {}),
       // Expires as well, for user agents and proxies without support for Max-Age.
       ...(isDeletion ? { maxAge: 0, expires: new Date(0) } : {}),
       ...(isDeletion || maxAge === undefined ? {} : { maxAge: Math.trunc(Math.min(maxAge, MAX_COOKIE_AGE)) }),

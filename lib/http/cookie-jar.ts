@@ -1,6 +1,7 @@
 import onHeaders from 'on-headers';
 import type { ServerResponse } from 'node:http';
 import { serializeCookie } from '../core/cookies.ts';
+import { isRecord } from '../core/json.ts';
 import { isHeadOpen, varyOn } from './message.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 import type { Adapter } from './adapter.ts';
@@ -15,7 +16,7 @@ export interface Delivery {
   readonly onLost?: ((names: readonly string[]) => void) | undefined;
 }
 
-/** The cookies that this package adds to one response: one write per name, domain and path, sent with the head. */
+/** The cookies that this package adds to one response: one write per name, domain, path and partition, sent with the head. */
 interface CookieJar {
   /** Says to caches that the response depends on whether there is a session, also where there is none. */
   dependOnSession(): void;
@@ -104,22 +105,34 @@ export function createCookieJar(res: ServerResponse): CookieJar {
         return;
       }
       listen();
-      for (const write of writes) add(pending, write, attributes, delivery);
+      for (const write of writes) {
+        for (const variant of variantsOf(write, attributes)) add(pending, variant, attributes, delivery);
+      }
       deliveries = [...deliveries, { ...delivery, names }];
     },
     answerGateway: () => void (isForGateway = true),
   };
 }
 
-/** One write per name, domain and path: the last one counts. */
+/**
+ * A cookie that was set before `partitioned` was configured is another one to browsers, and its tokens may be spent: each write and each
+ * deletion of a partitioned cookie deletes it.
+ */
+function variantsOf(write: CookieWrite, attributes: CookieAttributes): readonly CookieWrite[] {
+  if (attributes.partitioned !== true) return [write];
+  // In front, for clients that know no partitions: to them both are one cookie.
+  return [{ ...write, value: undefined, attributes: { ...write.attributes, partitioned: false } }, write];
+}
+
+/** One write per name, domain, path and partition: the last one counts. */
 function add(
   pending: Map<string, Pending>,
   write: CookieWrite,
   attributes: CookieAttributes,
   { isCurrent }: Delivery,
 ): void {
-  const { domain, path } = { ...attributes, ...write.attributes };
-  const key = `${write.name};${domain ?? ''};${path}`;
+  const { domain, path, partitioned = false } = { ...attributes, ...write.attributes };
+  const key = `${write.name};${domain ?? ''};${path};${partitioned}`;
   pending.delete(key);
   pending.set(key, { text: serializeCookie(write, attributes), isDeletion: write.value === undefined, isCurrent });
 }
@@ -189,8 +202,25 @@ export function toHostCookie(write: CookieWrite, adapter: Cookies, isSecure: boo
   return { ...write, name: hostPrefix + write.name, attributes };
 }
 
-/** Options that browsers would reject silently: a name prefix requires attributes (RFC 6265bis §4.1.3). */
-export function cookiePrefixProblems(given: Readonly<Record<string, unknown>>): string[] {
+/** Options with which browsers would drop the cookies silently. */
+export function cookieProblems(given: Readonly<Record<string, unknown>>): string[] {
+  return [...cookiePrefixProblems(given), ...partitionProblems(given)];
+}
+
+/** Browsers take a partitioned cookie only over https, and in a frame only with `SameSite=None`. */
+function partitionProblems({ cookieOptions }: Readonly<Record<string, unknown>>): string[] {
+  if (!isRecord(cookieOptions) || cookieOptions['partitioned'] !== true) return [];
+  const { sameSite, secure } = cookieOptions;
+  return [
+    ...(sameSite === 'none' ? [] : ["sameSite must be 'none'"]),
+    ...(secure === false ? ['secure must not be false'] : []),
+  ].map(
+    (problem) => `cookieOptions.${problem} with cookieOptions.partitioned, or browsers drop the cookies in a frame`,
+  );
+}
+
+/** A name prefix requires attributes (RFC 6265bis §4.1.3). */
+function cookiePrefixProblems(given: Readonly<Record<string, unknown>>): string[] {
   const { cookieName, cookieOptions } = given;
   const prefix = typeof cookieName === 'string' ? /^__(?:host|secure)-/i.exec(cookieName)?.[0] : undefined;
   if (prefix === undefined || typeof cookieOptions !== 'object' || cookieOptions === null) return [];

@@ -191,6 +191,11 @@ export const cookieEntries = {
   sameSite: v.optional(v.picklist(['lax', 'strict', 'none'], "must be 'lax', 'strict' or 'none'")),
   /** Whether browsers send the cookie over https only. Default: as the public origin. */
   secure: v.optional(v.boolean('must be true or false')),
+  /**
+   * For an app in other sites' frames: each site around the frame gets a session of its own (CHIPS), also where browsers block third-party
+   * cookies. Needs `sameSite: 'none'`, which implies `secure`. Default false.
+   */
+  partitioned: v.optional(v.boolean('must be true or false')),
   /** Seconds, or `null` for a cookie that ends with the browser. Default 400 days. */
   maxAge: v.optional(
     v.nullable(wholeNumber('seconds, or null for a cookie that ends with the browser', 1, defaultCookieMaxAge)),
@@ -280,6 +285,7 @@ export function cookieAttributes(
     sameSite,
     httpOnly,
     maxAge: maxAge ?? undefined,
+    ...(given.partitioned === true ? { partitioned: true } : {}),
     // Browsers drop a cookie with SameSite=None or with a prefixed name that is not Secure.
     ...(sameSite === 'none' || /^__(?:host|secure)-/i.test(cookieName)
       ? { secure: true }
