@@ -76,7 +76,11 @@ describe.each(gateways)('$name as docs/other-services.md configures it', (gatewa
     app = await b2b!.start({
       before: (host) => {
         host.express.set('trust proxy', 'loopback');
-        host.use((req, _res, next) => (isDown ? req.socket.destroy() : next()));
+        host.use((req, res, next) => {
+          res.setHeader('X-App', String(req.url));
+          if (isDown) req.socket.destroy();
+          else next();
+        });
       },
       after: (host, auth) => {
         const isPublic = (path: string): boolean => path !== '/wiki/admin' && !path.startsWith('/wiki/admin/');
@@ -325,6 +329,8 @@ describe.each(gateways)('$name as docs/other-services.md configures it', (gatewa
         const { head, status, body } = await raw(path, lines, cookie);
         expect([path, /^(?:x-auth-|authorization)/im.exec(head), body.includes('Bearer')]).toEqual([path, null, false]);
         expect([path, [400, 403, 404].includes(status) || [301, 307, 308].includes(status)]).toEqual([path, true]);
+        // What Express would hand to the handler stays at the gateway.
+        expect([path, /^x-app: \/auth\/forward(?:[/?]|$).*/im.exec(head)]).toEqual([path, null]);
       }
     });
 

@@ -7,6 +7,7 @@ import { b2bAuth, forwardAuth } from '../../lib/index.ts';
 import { createB2bTestKit } from '../../lib/testing/index.ts';
 import { adapters } from '../support/apps-under-test.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
+import { demoUsers, startB2bApp } from '../support/b2b-app.ts';
 import { closeAfterEach } from '../support/close-after-each.ts';
 import type { Handler } from '../support/handler-list.ts';
 import { sendJson } from '../support/hosts.ts';
@@ -328,5 +329,34 @@ describe('nginx as docs/other-services.md configures it, in front of an app that
     expect((await stranger.get('/wiki/', { headers })).location).toBe(`${nginx.origin}/login?returnTo=%2Fwiki%2F`);
     const seen = (await stranger.get('/seen', { headers })).json;
     expect(seen).toEqual(['http', new URL(nginx.origin).host, '127.0.0.1']);
+  });
+});
+
+describe('nginx as docs/deployment.md configures it', () => {
+  const closing = closeAfterEach();
+  const [block = ''] = markdownFiles()
+    .filter(({ path }) => path === 'docs/deployment.md')
+    .flatMap(codeBlocks)
+    .filter(({ language }) => language === 'nginx')
+    .map(({ code }) => code);
+
+  it('takes a session of several cookies, and lets no client choose the host', async () => {
+    const app = await closing(startB2bApp({ before: (host) => host.express.set('trust proxy', 1) }));
+    const nginx = await closing(
+      startNginx((port) =>
+        block.replace('listen 80;', `listen 127.0.0.1:${port};`).replace('http://127.0.0.1:3000;', `${app.origin};`),
+      ),
+    );
+    app.workos.redirectUris.push(`${nginx.origin}/callback`);
+    app.workos.switches.extraClaims = { permissions: ['x'.repeat(5_200)] };
+    const visitor = createVisitor(nginx.origin);
+    const forged = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' };
+    const start = await visitor.get('/login', { headers: forged });
+    expect(new URL(start.location).searchParams.get('redirect_uri')).toBe(`${nginx.origin}/callback`);
+    const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
+    expect((await visitor.get(callback.href)).status).toBe(303);
+    expect(visitor.cookies.size).toBe(3);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    expect((await visitor.post('/logout', { headers: { origin: nginx.origin } })).status).toBe(303);
   });
 });
