@@ -177,6 +177,16 @@ export const errorTable = {
     message: 'Your sign-in was refused. Sign in again, or contact support.',
     when: 'WorkOS refuses a sign-in for another reason, which `reason` of the event names.',
   },
+  phone_number_required: {
+    status: 403,
+    message: 'Sign-in needs a phone number. Sign in again and enter yours.',
+    when: 'WorkOS wants the person’s phone number, or a code that it sends to one.',
+  },
+  identity_check_required: {
+    status: 403,
+    message: 'We have to check that it’s you. Sign in again and follow the instructions.',
+    when: 'WorkOS’ Radar takes a sign-in for a risk and wants a challenge to be met.',
+  },
   sign_in_incomplete: {
     status: 403,
     message: 'Sign-in needs one more step. Please sign in again and follow the instructions.',

@@ -12,6 +12,8 @@ export interface Refusal {
 }
 
 const moreSteps = { signIn: 'sign_in_incomplete' } as const;
+const phone = { signIn: 'phone_number_required' } as const;
+const identityCheck = { signIn: 'identity_check_required' } as const;
 const organizationSignIn = { organization: 'sign_in', signIn: 'sign_in_incomplete' } as const;
 const spent = { signIn: 'code_rejected' } as const;
 const left = { organization: 'left', signIn: 'not_a_member' } as const;
@@ -57,12 +59,12 @@ export const refusals: ReadonlyMap<string, Refusal> = new Map<string, Refusal>(
 
     email_verification_required: organizationSignIn,
     organization_selection_required: moreSteps,
-    phone_number_required: moreSteps,
-    verification_id_required: moreSteps,
+    phone_number_required: phone,
+    verification_id_required: phone,
     passkey_progressive_enrollment: moreSteps,
-    radar_challenge: moreSteps,
-    radar_sign_up_challenge: moreSteps,
-    radar_sms_sign_in_challenge: moreSteps,
+    radar_challenge: identityCheck,
+    radar_sign_up_challenge: identityCheck,
+    radar_sms_sign_in_challenge: phone,
     application_consent_required: moreSteps,
     extra_attributes_required: moreSteps,
 

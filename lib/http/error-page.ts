@@ -65,6 +65,8 @@ const headings: Partial<Record<AuthErrorCode, HeadingKey>> = {
   invitation_invalid: 'usedLinkHeading',
   user_banned: 'forbiddenHeading',
   second_factor_required: 'nextStepHeading',
+  phone_number_required: 'nextStepHeading',
+  identity_check_required: 'nextStepHeading',
   sign_in_incomplete: 'nextStepHeading',
   sign_in_method_refused: 'nextStepHeading',
   sign_in_not_fresh: 'nextStepHeading',

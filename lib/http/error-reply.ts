@@ -107,6 +107,8 @@ const aboutAccount: ReadonlySet<AuthErrorCode> = new Set([
 const refusals: ReadonlySet<AuthErrorCode> = new Set([
   ...aboutAccount,
   'access_denied',
+  'phone_number_required',
+  'identity_check_required',
   'sign_in_incomplete',
   'sign_in_refused',
   'sign_in_method_refused',

@@ -49,6 +49,10 @@ export const de: Translation = {
   sign_in_method_refused:
     'Diese Art der Anmeldung ist für Ihr Konto nicht erlaubt. Melden Sie sich erneut an und wählen Sie eine andere.',
   sign_in_refused: 'Ihre Anmeldung wurde abgelehnt. Melden Sie sich erneut an oder wenden Sie sich an den Support.',
+  phone_number_required:
+    'Für die Anmeldung fehlt eine Telefonnummer. Melden Sie sich erneut an und geben Sie Ihre ein.',
+  identity_check_required:
+    'Wir müssen prüfen, ob Sie es sind. Melden Sie sich erneut an und folgen Sie den Anweisungen.',
   sign_in_incomplete:
     'Für die Anmeldung fehlt noch ein Schritt. Melden Sie sich erneut an und folgen Sie den Anweisungen.',
   not_found: 'Hier gibt es nichts.',

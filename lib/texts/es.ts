@@ -40,6 +40,9 @@ export const es: Translation = {
   sign_in_method_refused:
     'Esta forma de iniciar sesión no está permitida para tu cuenta. Vuelve a iniciar sesión y elige otra.',
   sign_in_refused: 'Se ha rechazado tu inicio de sesión. Vuelve a iniciar sesión o contacta con el equipo de soporte.',
+  phone_number_required:
+    'Para iniciar sesión hace falta un número de teléfono. Vuelve a iniciar sesión e introduce el tuyo.',
+  identity_check_required: 'Tenemos que comprobar que eres tú. Vuelve a iniciar sesión y sigue las instrucciones.',
   sign_in_incomplete: 'Falta un paso para iniciar sesión. Vuelve a iniciar sesión y sigue las instrucciones.',
   not_found: 'Aquí no hay nada.',
   method_not_allowed: 'Esta página no se puede abrir directamente.',

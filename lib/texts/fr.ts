@@ -45,6 +45,10 @@ export const fr: Translation = {
   sign_in_method_refused:
     'Ce moyen de connexion n’est pas autorisé pour votre compte. Reconnectez-vous et choisissez-en un autre.',
   sign_in_refused: 'Votre connexion a été refusée. Reconnectez-vous ou contactez l’assistance.',
+  phone_number_required:
+    'Il faut un numéro de téléphone pour vous connecter. Veuillez vous reconnecter et saisir le vôtre.',
+  identity_check_required:
+    'Nous devons vérifier qu’il s’agit bien de vous. Veuillez vous reconnecter et suivre les instructions.',
   sign_in_incomplete: 'Il reste une étape pour vous connecter. Veuillez vous reconnecter et suivre les instructions.',
   not_found: 'Il n’y a rien ici.',
   method_not_allowed: 'Cette page ne peut pas être ouverte directement.',

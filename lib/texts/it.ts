@@ -42,6 +42,8 @@ export const it: Translation = {
   sign_in_method_refused:
     'Questo metodo di accesso non è consentito per il tuo account. Accedi di nuovo e scegline un altro.',
   sign_in_refused: 'Il tuo accesso è stato rifiutato. Accedi di nuovo o contatta l’assistenza.',
+  phone_number_required: 'Per accedere serve un numero di telefono. Accedi di nuovo e inserisci il tuo.',
+  identity_check_required: 'Dobbiamo verificare che sia tu. Accedi di nuovo e segui le istruzioni.',
   sign_in_incomplete: 'Per accedere manca ancora un passaggio. Accedi di nuovo e segui le istruzioni.',
   not_found: 'Qui non c’è nulla.',
   method_not_allowed: 'Questa pagina non può essere aperta direttamente.',

@@ -42,6 +42,8 @@ export const nl: Translation = {
   sign_in_method_refused:
     'Deze manier van inloggen is niet toegestaan voor je account. Log opnieuw in en kies een andere.',
   sign_in_refused: 'Je inlogpoging is geweigerd. Log opnieuw in of neem contact op met de helpdesk.',
+  phone_number_required: 'Er is een telefoonnummer nodig om in te loggen. Log opnieuw in en vul het in.',
+  identity_check_required: 'Er is een controle nodig om in te loggen. Log opnieuw in en volg de instructies.',
   sign_in_incomplete: 'Er is nog een stap nodig om in te loggen. Log opnieuw in en volg de instructies.',
   not_found: 'Hier is niets.',
   method_not_allowed: 'Deze pagina kan niet rechtstreeks worden geopend.',

@@ -40,6 +40,8 @@ export const pl: Translation = {
   sign_in_method_refused:
     'Ten sposób logowania nie jest dozwolony dla Twojego konta. Zaloguj się ponownie i wybierz inny.',
   sign_in_refused: 'Logowanie zostało odrzucone. Zaloguj się ponownie lub skontaktuj się z pomocą techniczną.',
+  phone_number_required: 'Do logowania potrzebny jest numer telefonu. Zaloguj się ponownie i podaj go.',
+  identity_check_required: 'Musimy sprawdzić, czy to Ty. Zaloguj się ponownie i postępuj zgodnie z instrukcjami.',
   sign_in_incomplete: 'Logowanie wymaga jeszcze jednego kroku. Zaloguj się ponownie i postępuj zgodnie z instrukcjami.',
   not_found: 'Nic tu nie ma.',
   method_not_allowed: 'Tej strony nie można otworzyć bezpośrednio.',

@@ -38,6 +38,8 @@ export const pt: Translation = {
   invitation_for_another_address: 'Este convite é para outro e-mail. Entre com o e-mail que recebeu o convite.',
   sign_in_method_refused: 'Esta forma de entrar não é permitida para sua conta. Entre novamente e escolha outra.',
   sign_in_refused: 'Seu login foi recusado. Entre novamente ou fale com o suporte.',
+  phone_number_required: 'É preciso um número de telefone para entrar. Entre novamente e informe o seu.',
+  identity_check_required: 'Precisamos confirmar que é você. Entre novamente e siga as instruções.',
   sign_in_incomplete: 'Falta uma etapa para entrar. Entre novamente e siga as instruções.',
   not_found: 'Não há nada aqui.',
   method_not_allowed: 'Esta página não pode ser aberta diretamente.',

@@ -35,6 +35,8 @@ export const zh: Translation = {
   invitation_for_another_address: '此邀请是发给其他邮箱的。请使用受邀的邮箱登录。',
   sign_in_method_refused: '您的账号不允许使用此登录方式。请重新登录并选择其他方式。',
   sign_in_refused: '您的登录被拒绝。请重新登录，或联系支持团队。',
+  phone_number_required: '登录需要手机号码。请重新登录，并输入您的手机号码。',
+  identity_check_required: '我们需要确认是您本人。请重新登录，并按照提示操作。',
   sign_in_incomplete: '登录还差一步。请重新登录，并按照提示操作。',
   not_found: '这里没有内容。',
   method_not_allowed: '此页面无法直接打开。',

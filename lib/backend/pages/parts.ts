@@ -159,6 +159,8 @@ const nextSteps: ReadonlySet<string> = new Set([
   'email_not_confirmed',
   'fresh_sign_in_required',
   'second_factor_required',
+  'phone_number_required',
+  'identity_check_required',
   'sign_in_incomplete',
 ] satisfies AuthErrorCode[]);
 
