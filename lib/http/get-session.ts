@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
+import type { AuthRequest } from './auth-request.ts';
 import { passedAs } from './passed-adapters.ts';
 import { isOfOtherCopy, otherCopy } from './adapter.ts';
 import { stackedHandlers } from './express-stack.ts';
@@ -53,15 +54,27 @@ export function currentSession(req: IncomingMessage): Session;
  */
 export function currentSession<A extends AdapterName>(req: IncomingMessage, adapter: A): SessionOf<A>;
 export function currentSession(req: IncomingMessage, adapter?: AdapterName): Session {
-  const session = passedAs(req, adapter, 'currentSession')
-    .find(({ isGuarded }) => isGuarded)
-    ?.cachedSession();
-  if (session === undefined) {
-    throw new ConfigurationError('currentSession', [
-      'no guard has let this request pass; put requireSession() or protectedRoutes in front of the handler, or use await getSession(req)',
-    ]);
-  }
-  return session;
+  return admitted(req, adapter, 'currentSession').session;
+}
+
+/**
+ * What a guard has admitted.
+ *
+ * @param caller the called function's name, for the message
+ * @throws {ConfigurationError} where no guard of the adapter ran
+ */
+export function admitted(
+  req: IncomingMessage,
+  adapter: AdapterName | undefined,
+  caller: 'currentSession' | 'sessionEnded',
+): { readonly request: AuthRequest; readonly session: Session } {
+  const request = passedAs(req, adapter, caller).find(({ isGuarded }) => isGuarded);
+  const session = request?.cachedSession();
+  if (request !== undefined && session !== undefined) return { request, session };
+  const instead = caller === 'currentSession' ? ', or use await getSession(req)' : '';
+  throw new ConfigurationError(caller, [
+    `no guard has let this request pass; put requireSession() or protectedRoutes in front of the handler${instead}`,
+  ]);
 }
 
 /** @param what the called function's name, for the message */

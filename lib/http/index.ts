@@ -29,6 +29,7 @@ export type {
   RequireBackendSessionOptions,
   RequireSessionOptions,
 } from './require-session.ts';
+export { sessionEnded } from './session-ended.ts';
 export { requireSameOrigin, storeSession } from './store-session.ts';
 export type { StoreSessionOptions } from './store-session.ts';
 export { authenticateUpgrade, refuseUpgrade } from './upgrade.ts';

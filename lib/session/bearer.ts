@@ -28,7 +28,7 @@ interface TakenTokens {
  * cookie sessions; `undefined` where the token is not valid. It is never renewed.
  */
 export function createResolveBearer<Content>(context: SessionContext<Content>, purpose: Purpose): ResolveBearer {
-  const { source, cache, revocations, unconfirmed, allowanceOf, now, timeoutMs } = context;
+  const { source, cache, revocations, unconfirmed, starts, allowanceOf, now, timeoutMs } = context;
   const verifyToken = (token: Token, origin: TokenOrigin) =>
     purpose === 'resource' ? source.verifyForResource(token, origin) : source.verifyBearer(token, origin);
   const cacheKey = (token: string): string => `${keyPrefixes[purpose]}${token}`;
@@ -48,6 +48,7 @@ export function createResolveBearer<Content>(context: SessionContext<Content>, p
     if (standing !== 'live' && !(takesStale && standing === 'stale')) return undefined;
     deepFreeze(session);
     if (!isConfirmed) unconfirmed.add(session);
+    if (purpose === 'resource') starts.set(session, facts.beganAt);
     cache.add(cacheKey(text), {
       session,
       keys,

@@ -14,6 +14,8 @@ export interface SessionContext<Content> {
   readonly cache: SessionCache;
   /** Sessions that were verified while the coordinator did not answer: another process may know of their end. */
   readonly unconfirmed: WeakSet<Session>;
+  /** When a session began whose token does not say so, in milliseconds since the epoch. */
+  readonly starts: WeakMap<Session, number>;
   readonly writer: SessionWriter<Content>;
   readonly allowanceOf: (peer: string | undefined) => Allowance;
   readonly emit: Emit;

@@ -26,12 +26,12 @@ interface Watch {
   readonly checked: Promise<void>;
 }
 
-interface SessionWatch {
+export interface SessionWatch {
   /**
    * Calls `onEnd` once, when the session is signed out or replaced, ended by `endSession`, or when its token
    * has expired: at once for events of this process, within 5 seconds for events of others.
    */
-  watch(target: WatchTarget, onEnd: (end: SessionEnd) => void): Watch;
+  readonly watch: (target: WatchTarget, onEnd: (end: SessionEnd) => void) => Watch;
   /** Ends the watches of the same session in another organization. */
   switched(facts: Pick<SessionFacts, 'sessionId'>, session: Session): void;
 }

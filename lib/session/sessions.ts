@@ -20,7 +20,7 @@ import type { Revocations } from './revocations.ts';
 import { createCachedSession, createSessionCache } from './session-cache.ts';
 import type { SessionContext } from './session-context.ts';
 import { createSessionWatch } from './session-watch.ts';
-import type { SessionEnd, WatchTarget } from './session-watch.ts';
+import type { SessionEnd, SessionWatch, WatchTarget } from './session-watch.ts';
 import { createSessionWriter } from './source.ts';
 import { createSignOut, lastStart } from './sign-out.ts';
 import type { SignOut } from './sign-out.ts';
@@ -159,17 +159,25 @@ export function createSessions<Content>(
     revokeSession: createRevoke(context, 'signed_out'),
     awaitSuccessor: createRevoke(context, 'replaced'),
     renewOthers: createRenewOthers(context),
-    async watchSession(session, cookieHeader, onEnd, options = {}) {
-      const found = await findStored(source, session, cookieHeader);
-      const facts = found ?? source.factsOf(session.claims);
-      // The cookie may still hold a token that this session has replaced.
-      const isOfToken = found?.token.text === session.accessToken;
-      const pair = found !== undefined && isOfToken ? placeOf(source.adapter, found).pair : undefined;
-      const validUntil = found && source.validUntil?.(found.content);
-      const { stop, checked } = sessionWatch.watch({ facts, session, pair, validUntil, ...options }, onEnd);
-      await checked;
-      return stop;
-    },
+    watchSession: createWatchSession(context, sessionWatch),
+  };
+}
+
+function createWatchSession<Content>(
+  { source, starts }: SessionContext<Content>,
+  { watch }: Pick<SessionWatch, 'watch'>,
+): SessionResolver<Content>['watchSession'] {
+  return async (session, cookieHeader, onEnd, options = {}) => {
+    const found = await findStored(source, session, cookieHeader);
+    const claimed = source.factsOf(session.claims);
+    const facts = found ?? { ...claimed, beganAt: starts.get(session) ?? claimed.beganAt };
+    // The cookie may still hold a token that this session has replaced.
+    const isOfToken = found?.token.text === session.accessToken;
+    const pair = found !== undefined && isOfToken ? placeOf(source.adapter, found).pair : undefined;
+    const validUntil = found && source.validUntil?.(found.content);
+    const { stop, checked } = watch({ facts, session, pair, validUntil, ...options }, onEnd);
+    await checked;
+    return stop;
   };
 }
 
@@ -218,6 +226,7 @@ function createContext<Content>(
     revocations: createRevocations(source.adapter, shared, outages, now, changes),
     cache: createSessionCache(maxCachedSessions, now),
     unconfirmed: new WeakSet(),
+    starts: new WeakMap(),
     writer: createSessionWriter(source, emit),
     allowanceOf: createAllowances(now, emit),
     emit,
