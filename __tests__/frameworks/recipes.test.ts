@@ -33,12 +33,14 @@ beforeAll(async () => {
     .replace('@Module', outage)
     .replace('controllers: [', 'controllers: [OutageController, ');
   const nest = write('nest.js', withoutTypes(nestApp));
+  // The three lines of the recipe for Fastify.
+  const fastify = write('fastify.js', withoutTypes(onFastify(nestApp)));
   const router = write('router.js', withoutTypes(recipeBlock('react-router', 'createRequestHandler')));
   write('require-user.js', withoutTypes(recipeBlock('react-router', 'requireUser')));
   const build = write('build.js', serverBuild);
   workos = await startWorkosStandIn({ clientId: 'client_test', apiKey: 'sk_test_frameworks' });
   const env = { REACT_ROUTER_BUILD: pathToFileURL(build).href };
-  examples = await runExamples([nest, router], workos, { env });
+  examples = await runExamples([nest, fastify, router], workos, { env });
 }, 60_000);
 
 afterAll(async () => {
@@ -46,6 +48,22 @@ afterAll(async () => {
   await workos.close();
   rmSync(directory, { recursive: true, force: true });
 });
+
+/** The recipe's application on Nest's other platform, changed as the recipe says. */
+function onFastify(code: string): string {
+  const changes = [
+    ["import { NestFactory } from '@nestjs/core';", "$&\nimport { FastifyAdapter } from '@nestjs/platform-fastify';"],
+    ['NestFactory.create(AppModule, {', 'NestFactory.create(AppModule, new FastifyAdapter(), {'],
+    ["currentSession(req, 'b2b')", "currentSession(req.raw, 'b2b')"],
+    [
+      "getSession(context.switchToHttp().getRequest<Request>(), 'b2b')",
+      "getSession(context.switchToHttp().getRequest().raw, 'b2b')",
+    ],
+    ['res.set(headers).status(status).json(', 'res.headers(headers).status(status).send('],
+  ] as const;
+  for (const [from] of changes) expect(code).toContain(from);
+  return changes.reduce((changed, [from, to]) => changed.replace(from, to), code);
+}
 
 /** As much of what `react-router build` writes as requests for data need. */
 const serverBuild = `
@@ -79,27 +97,27 @@ async function signedIn(origin: string, user: StandInUser = personal): Promise<V
   return visitor;
 }
 
-describe('docs/recipes/nestjs.md', () => {
+describe.each(['nest.js', 'fastify.js'])('docs/recipes/nestjs.md, as %s', (file) => {
   it('serves the user of the session', async () => {
-    const visitor = await signedIn(originOf('nest.js'));
+    const visitor = await signedIn(originOf(file));
     expect((await visitor.getJson('/api/me')).json).toEqual({ email: personal.email });
   });
 
   it('answers a stranger with a 401, and redirects pages', async () => {
-    const visitor = createVisitor(originOf('nest.js'));
+    const visitor = createVisitor(originOf(file));
     const refused = await visitor.getJson('/api/me');
     expect([refused.status, refused.json.error.code]).toEqual([401, 'unauthenticated']);
     expect((await visitor.get('/dashboard/reports')).status).toBe(307);
   });
 
   it('answers an AuthError with its status, its code and its headers, by the filter', async () => {
-    const answer = await createVisitor(originOf('nest.js')).getJson('/outage');
+    const answer = await createVisitor(originOf(file)).getJson('/outage');
     expect([answer.status, answer.json.error.code]).toEqual([503, 'provider_unavailable']);
     expect(answer.headers['retry-after']).toBe('7');
   });
 
   it('lets only administrators pass a guard of Nest', async () => {
-    const origin = originOf('nest.js');
+    const origin = originOf(file);
     const stranger = await createVisitor(origin).getJson('/reports');
     expect([stranger.status, stranger.json.error.code]).toEqual([401, 'unauthenticated']);
     expect((await (await signedIn(origin)).getJson('/reports')).status).toBe(403);
