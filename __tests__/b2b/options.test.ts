@@ -272,6 +272,19 @@ describe('each option', () => {
     ]);
   });
 
+  it('cookieOptions.domain: sign-out deletes the cookie for its own domain and for this host, where it was set before', async () => {
+    await start({ cookieOptions: { domain: 'example.com' } });
+    const visitor = app.visitor();
+    visitor.cookies.set('b2b-session', 'set before').set('b2b-session.0', 'set before');
+    const lines = (await visitor.post('/logout')).setCookies;
+    expect(lines.map((line) => [line.split('=')[0], line.includes('Domain=example.com')])).toEqual([
+      ['b2b-session', true],
+      ['b2b-session', false],
+      ['b2b-session.0', true],
+      ['b2b-session.0', false],
+    ]);
+  });
+
   it('cookieOptions.maxAge null: a cookie that ends with the browser', async () => {
     const line = sessionLine(await signInLines({ cookieOptions: { maxAge: null } }));
     expect(line).not.toMatch(/Max-Age|Expires/);

@@ -3,11 +3,12 @@ import {
   chunkNames,
   cookieBytes,
   cookiesHolding,
+  deletionsOf,
   sessionCandidates,
   writeChunks,
 } from '../core/cookie-chunks.ts';
 import { createChunksFinder } from '../core/cookies.ts';
-import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
+import type { RequestCookies } from '../core/cookies.ts';
 import { defined, isRecord, parseJson } from '../core/json.ts';
 import { AuthError } from '../errors.ts';
 import { cookieAttributes } from '../http/options.ts';
@@ -78,7 +79,7 @@ export function createB2bSource(
     slim: (content) => content,
     holding: (cookies, sessions) => cookiesHolding(cookies, cookieName, sessions),
     write: async (content, cookies) => writeChunks(cookieName, await seal.seal(content), cookies, { attributes }),
-    clear: (cookies): CookieWrite[] => chunkNames(cookies, cookieName).map((name) => ({ name, value: undefined })),
+    clear: (cookies) => deletionsOf(chunkNames(cookies, cookieName), attributes.domain),
   };
 }
 

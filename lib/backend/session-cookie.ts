@@ -5,7 +5,7 @@ import { AuthError } from '../errors.ts';
 import type { Token } from '../tokens/access-token.ts';
 import type { SessionSource, StoredSession } from '../session/source.ts';
 import type { SessionFacts } from '../session/record.ts';
-import { chunkNames, cookiesHolding, sessionCandidates } from '../core/cookie-chunks.ts';
+import { chunkNames, cookiesHolding, deletionsOf, sessionCandidates } from '../core/cookie-chunks.ts';
 import { createChunksFinder } from '../core/cookies.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
 
@@ -165,14 +165,7 @@ export function createSessionCookie(
   attributes: Pick<CookieAttributes, 'domain'>,
   issuers: readonly string[],
 ): SessionCookie {
-  const remove = (names: readonly string[]): CookieWrite[] =>
-    names.flatMap((present) => [
-      { name: present, value: undefined },
-      // A cookie that was set before `domain` was configured would survive the deletion.
-      ...(attributes.domain === undefined
-        ? []
-        : [{ name: present, value: undefined, attributes: { domain: undefined } }]),
-    ]);
+  const remove = (names: readonly string[]): readonly CookieWrite[] => deletionsOf(names, attributes.domain);
 
   return {
     name,

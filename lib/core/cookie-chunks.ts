@@ -175,6 +175,14 @@ export function cookiesHolding(
   return new Map(held.map((present) => [present, cookies.get(present) ?? []]));
 }
 
+/** Deletes these cookies, also those that were set before `domain` was configured: to browsers they are other ones. */
+export function deletionsOf(names: readonly string[], domain: string | undefined): readonly CookieWrite[] {
+  return names.flatMap((name): CookieWrite[] => {
+    const deletion = { name, value: undefined };
+    return domain === undefined ? [deletion] : [deletion, { ...deletion, attributes: { domain: undefined } }];
+  });
+}
+
 /**
  * Stores `value`, in chunks where necessary, and deletes all other cookies of this name: older
  * chunks, strays, or the unchunked form.
