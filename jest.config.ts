@@ -20,6 +20,7 @@ const config = {
     '/node_modules/',
     '/__tests__/browser/',
     '/__tests__/frameworks/',
+    '/__tests__/functions/',
     '/__tests__/gateway/',
     '/__tests__/mcp/',
     '/__tests__/scale/',

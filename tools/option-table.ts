@@ -88,7 +88,10 @@ const sections: readonly Section[] = [
         title: 'Pages and origins',
         options: ['protectedRoutes', 'appBaseUrl', 'trustedOrigins', 'pathPrefix', 'stylesheetPath'],
       },
-      { title: 'Refreshes and processes', options: ['refreshWindow', 'timeoutMs', 'maxCachedSessions', 'coordinator'] },
+      {
+        title: 'Refreshes and processes',
+        options: ['refreshWindow', 'waitUntil', 'timeoutMs', 'maxCachedSessions', 'coordinator'],
+      },
       { title: 'Errors and events', options: ['onError', 'onEvent'] },
       { title: 'Proxies and tests', options: ['fetch', 'now'] },
     ],

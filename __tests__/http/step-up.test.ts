@@ -1,4 +1,5 @@
 import { jest } from '@jest/globals';
+import { noBackground } from '../../lib/core/background.ts';
 import { createSeal } from '../../lib/b2b/seal.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
@@ -326,6 +327,7 @@ describe('a second factor', () => {
     adapter: 'backend',
     name: 'backendAuth',
     resolver: {
+      background: noBackground,
       cachedSession: sessionOf,
       endSession: () => Promise.resolve(),
       isConfirmed: () => true,

@@ -1,3 +1,4 @@
+import { noBackground } from '../../lib/core/background.ts';
 import { AuthError } from '../../lib/errors.ts';
 import { admitSignIn, placeSession, refuseLarge, verifyIssued } from '../../lib/session/sign-in.ts';
 import { readToken } from '../../lib/tokens/access-token.ts';
@@ -48,6 +49,7 @@ function setUp({ left = [], verdict = { kind: 'live', session: ada }, fits = tru
       write: (content) => Promise.resolve([{ name: 'session', value: content }]),
     },
     resolver: {
+      background: noBackground,
       beginSession(stored, beganAt) {
         steps.push(`begin ${String(stored.sessionId)} of ${String(beganAt)}`);
         return Promise.resolve(42);

@@ -1,5 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import { noBackground } from '../../lib/core/background.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
 import type { AuthRequest } from '../../lib/http/auth-request.ts';
 import { createBrands } from '../../lib/http/page-options.ts';
@@ -43,6 +44,7 @@ export function bareAdapter({ resolver, ...change }: AdapterChange = {}): Adapte
     explain: () => undefined,
     ...change,
     resolver: {
+      background: noBackground,
       isConfirmed: () => true,
       isShared: false,
       cachedSession: () => undefined,

@@ -183,3 +183,13 @@ declare module '@react-router/express' {
     readonly getLoadContext: (req: Request) => Promise<AppLoadContext>;
   }): RequestHandler;
 }
+
+declare module 'serverless-http' {
+  import type { RequestListener } from 'node:http';
+
+  export default function serverless(app: RequestListener): (event: object, context: object) => Promise<object>;
+}
+
+declare module '@vercel/functions' {
+  export function waitUntil(promise: Promise<unknown>): void;
+}

@@ -214,7 +214,8 @@ async function endRefused<Result>(
     const read = await source.read(request.cookies);
     // AuthKit may have continued the session that the browser already holds, whose own sign-out can end it.
     const isHeld = read.kind === 'stored' && read.candidates.some((held) => held.sessionId === sessionId);
-    if (sessionId !== undefined && !isHeld && !isOutage(error)) void revokeQuietly(context, sessionId);
+    if (sessionId !== undefined && !isHeld && !isOutage(error))
+      context.resolver.background.run(revokeQuietly(context, sessionId));
     throw error;
   }
 }

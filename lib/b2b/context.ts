@@ -1,3 +1,4 @@
+import { createBackground } from '../core/background.ts';
 import { cookieAttributes } from '../http/options.ts';
 import { createEmit, createExplain } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
@@ -21,11 +22,13 @@ export function createB2bContext(settings: B2bOptions) {
   const explain = createExplain('b2b');
   const emit = createEmit('b2b', settings.onEvent, explain, now);
   const provider = createProvider(settings);
+  const background = createBackground(settings);
   const seal = createSeal(settings.passwords);
   const keys: Omit<KeySetOptions, 'url'> = {
     fetch,
     now,
     timeoutMs,
+    background,
     onUnavailable: ({ stale }) => emit({ type: 'keys_unavailable', stale }),
   };
   const source: B2bSource = {
@@ -38,7 +41,7 @@ export function createB2bContext(settings: B2bOptions) {
     provider,
     source,
     writer: createSessionWriter(source, emit),
-    resolver: createSessions(source, { ...settings, emit }),
+    resolver: createSessions(source, { ...settings, emit, background }),
     flows: createFlowCookies({ cookieName: settings.cookieName, sameSite, seal, now }),
     emit,
     explain,

@@ -37,7 +37,7 @@ export function signOutRoute(context: B2bContext): AuthRoute {
     // The browser can be redirected through only one sign-out.
     const others = new Set(sessions.flatMap(({ candidate }) => candidate.sessionId ?? []));
     others.delete(sessionId ?? '');
-    for (const other of others) void revokeQuietly(context, other);
+    for (const other of others) resolver.background.run(revokeQuietly(context, other));
     const home = returnUrl(request, settings.logoutReturnTo);
     const destination = sessionId === undefined ? home : await provider.logoutUrl(sessionId, home);
     const canRedirect = request.wantsJson || [destination, home].every((url) => canFormGoTo(request, url));

@@ -3,6 +3,7 @@ import { createKeySet } from '../tokens/key-set.ts';
 import { createAcceptance } from '../http/acceptance.ts';
 import { createAuthRouter } from '../http/router.ts';
 import type { AuthorizationServer } from '../http/adapter.ts';
+import { createBackground } from '../core/background.ts';
 import { cookieAttributes } from '../http/options.ts';
 import { createSessions } from '../session/sessions.ts';
 import { createEmit, createExplain } from '../session/events.ts';
@@ -159,6 +160,7 @@ function oauthRoutes(backend: BackendContext): AuthRoute[] {
 function createBackend(settings: BackendOptions): BackendContext {
   const { url, timeoutMs, now, cookieName } = settings;
   const explain = createExplain('backend');
+  const background = createBackground(settings);
   const emit = createEmit('backend', settings.onEvent, explain, now);
   const cookieOptions = cookieAttributes(settings.cookieOptions, cookieName);
   const { sameSite } = cookieOptions;
@@ -169,6 +171,7 @@ function createBackend(settings: BackendOptions): BackendContext {
     fetch: settings.fetch,
     now,
     timeoutMs,
+    background,
     onUnavailable: ({ stale }) => emit({ type: 'keys_unavailable', stale }),
   });
   const issuers = [`${url}/auth/v1`, ...settings.issuer];
@@ -176,7 +179,7 @@ function createBackend(settings: BackendOptions): BackendContext {
   const cookie = createSessionCookie(cookieName, cookieOptions, issuers);
   const source = createBackendSource(cookie, tokens, supabase);
   const writer = createSessionWriter(source, emit);
-  const resolver = createSessions(source, { ...settings, emit });
+  const resolver = createSessions(source, { ...settings, emit, background });
 
   const flows = createFlowCookies(cookieName, sameSite);
   const attempts = createAttempts({ ...settings, emit });

@@ -97,6 +97,7 @@ export async function sendMail(
   { email, returnTo, sendsMail, sendsNone = false, session, telling, plain, kind = 'mail', ask }: MailCall,
 ): Promise<SdkSession | null> {
   const { settings, supabase, flows, attempts, emit } = backend;
+  const { background } = backend.resolver;
   const { mailAnswerMs, timeoutMs } = settings;
   const failed = ({ code, reason }: AuthError): void => emit({ type: 'mail_failed', code, ...defined({ reason }) });
   let asked: SupabaseCall | undefined;
@@ -110,7 +111,7 @@ export async function sendMail(
       return null;
     }
   };
-  const isAnsweredEarly = sendsMail && mailAnswerMs > 0;
+  const isAnsweredEarly = sendsMail && mailAnswerMs > 0 && !background.mustWait;
   const started = Promise.withResolvers<{ readonly answerIsDue: Promise<void>; readonly patience: Promise<void> }>();
   // The timers start behind the throttle, so that a refused attempt starts none.
   const work = () => {
@@ -124,9 +125,10 @@ export async function sendMail(
   if (result === undefined) {
     // A session that arrives after the response is ended.
     const end = (late: SdkSession | null): Promise<void> | null => late && backend.supabase.discard(late);
-    outcome.then(end).catch((error: unknown) => {
+    const ended = outcome.then(end).catch((error: unknown) => {
       if (error instanceof AuthError) failed(error);
     });
+    background.outlive(ended);
     if (!isAnsweredEarly) throw outOfTime();
   } else if (result !== null) return result;
   await answerIsDue;

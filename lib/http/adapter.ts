@@ -72,6 +72,7 @@ export interface Adapter extends ReplyRules {
   readonly name: 'b2bAuth' | 'backendAuth';
   readonly resolver: Pick<
     SessionResolver<unknown>,
+    | 'background'
     | 'cachedSession'
     | 'endOver'
     | 'endSession'

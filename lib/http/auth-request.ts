@@ -239,7 +239,10 @@ export class AuthRequest {
         : { session: verified, cookies: [] };
     // Before `accept` is asked: the tokens that these cookies replace may be spent.
     this.#deliver(resolution);
-    if (resolution.later !== undefined) void this.#deliverLater(resolution.later);
+    const { background } = resolver;
+    if (resolution.later !== undefined) background.run(this.#deliverLater(resolution.later));
+    const settled = background.settled();
+    if (settled !== undefined) await this.waits.count(settled);
     const { session } = resolution;
     this.#signIn = resolution.signIn;
     if (session !== null && !(await this.accepts(session))) {

@@ -79,10 +79,8 @@ function parsedBody({ readableEnded, body }: ParsedRequest): object {
 
 async function bodyOf(req: ParsedRequest, res: ServerResponse, type: MediaType): Promise<unknown> {
   // A parser for another type may have left an empty object and an unread body.
-  if (!req.readableEnded) {
-    await parse(type === 'json' ? parseJson : parseForm, req, res);
-    return req.body;
-  }
+  if (!req.readableEnded) await parse(type === 'json' ? parseJson : parseForm, req, res);
+  // Behind some function platforms a request is complete before it is read, and no parser reads it.
   const { body } = req;
   if (Buffer.isBuffer(body)) return decode(body.toString('utf8'), type);
   return typeof body === 'string' ? decode(body, type) : body;

@@ -1,3 +1,4 @@
+import type { WaitUntil } from '../core/background.ts';
 import * as v from 'valibot';
 import { patternProblem } from '../core/path-matcher.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
@@ -240,14 +241,19 @@ export const sharedEntries = {
   fetch: v.optional(callback<typeof globalThis.fetch>('(input, init) => Promise<Response>'), () => globalFetch),
   /**
    * With less than this to live, in seconds, a token is renewed in the background; at most a tenth of its lifetime. Default 60,
-   * 0 turns it off. The request at hand does not wait. If the new token comes too late for its response, this process keeps it
+   * and 0 where the platform may stop the process after a response (see `waitUntil`). 0 turns it off. The request at hand does not wait. If the new token comes too late for its response, this process keeps it
    * for the next one. With several processes, use it together with `coordinator`. With less than 10 seconds to live (or
    * a tenth of its lifetime) a token is always renewed before it is used.
    */
   refreshWindow: v.optional(
     wholeNumber('seconds before expiry in which a token is renewed in the background', 0, 3_600),
-    60,
   ),
+  /**
+   * Gets a promise for work that goes on after a response, such as a mail that is being sent: pass the one of a platform that
+   * stops the process after a response, such as `waitUntil` of `@vercel/functions`. Default: on Lambda, Vercel, Cloud Run and Netlify
+   * each response waits for that work instead, by their variables in the environment; elsewhere the process goes on by itself.
+   */
+  waitUntil: v.optional(callback<WaitUntil>('(promise) => void')),
   /** How many verified sessions are remembered (about 7 KB each). 0 turns the cache off. Default 10,000. */
   maxCachedSessions: v.optional(wholeNumber('how many verified sessions are remembered', 0, 10_000_000), 10_000),
   /** Shares refreshes and sign-outs between processes; see `express-auth-adapters/redis`. */

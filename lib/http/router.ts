@@ -108,8 +108,11 @@ function routerOf(definition: Adapter, handle: Handle): Router {
 async function serve(request: AuthRequest, route: AuthRoute, next: Next): Promise<void> {
   request.startedAt = performance.now();
   try {
-    await showReply(request, await answer(request, route), next);
+    const reply = await answer(request, route);
+    await request.definition.resolver.background.settled();
+    await showReply(request, reply, next);
   } catch (error) {
+    await request.definition.resolver.background.settled();
     refuse(request, error, next, route.isJsonOnly === true ? jsonErrorReply : undefined);
   }
 }

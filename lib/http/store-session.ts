@@ -74,6 +74,9 @@ export async function storeSession(
   } catch (error) {
     request.definition.emit(signInFailed(error), request.startedAt);
     throw error;
+  } finally {
+    // The application answers next.
+    await request.definition.resolver.background.settled();
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Allowance } from './allowance.ts';
+import type { Background } from '../core/background.ts';
 import type { Session } from '../types.ts';
 import type { Emit } from './events.ts';
 import type { Revocations } from './revocations.ts';
@@ -18,6 +19,8 @@ export interface SessionContext<Content> {
   readonly starts: WeakMap<Session, number>;
   readonly writer: SessionWriter<Content>;
   readonly allowanceOf: (peer: string | undefined) => Allowance;
+  /** What no response waits for. */
+  readonly background: Background;
   readonly emit: Emit;
   /** Milliseconds since the epoch. */
   readonly now: () => number;

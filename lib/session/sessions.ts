@@ -1,5 +1,7 @@
 import { parseCookies } from '../core/cookies.ts';
 import type { ChangeCount } from '../core/bounded-map.ts';
+import { noBackground } from '../core/background.ts';
+import type { Background } from '../core/background.ts';
 import type { CoordinatorFailure } from '../core/coordinator-failure.ts';
 import type { AdapterName, Session } from '../types.ts';
 import { createAllowances } from './allowance.ts';
@@ -60,6 +62,8 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
     stored: SessionFacts & Pick<StoredSession<Content>, 'refreshToken' | 'token'>,
     beganAt?: number,
   ): ReturnType<Revocations['begin']>;
+  /** What no response waits for. */
+  readonly background: Background;
   /** Ends the watches of the same session in another organization, which a switch or a new sign-in has left. */
   leaveFormer(session: Session): void;
   readonly endSession: Revocations['end'];
@@ -103,8 +107,10 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
 
 interface SessionSettings {
   readonly timeoutMs: number;
-  /** Seconds. */
-  readonly refreshWindow: number;
+  /** Seconds; omitted, it depends on the platform. */
+  readonly refreshWindow?: number | undefined;
+  /** Default: the process goes on by itself. */
+  readonly background?: Background | undefined;
   readonly maxCachedSessions: number;
   readonly coordinator?: SharedCoordinator | undefined;
   readonly emit: Emit;
@@ -119,13 +125,14 @@ export function createSessions<Content>(
   const changes: ChangeCount = { count: 0 };
   const sharing = createSharing(source.adapter, settings);
   const context = createContext(source, settings, sharing, changes);
-  const { cache, revocations, now, timeoutMs } = context;
+  const { cache, revocations, background, now, timeoutMs } = context;
   const renew = createRenew(context);
   const switchSession = createSwitchSession(context, renew);
   const sessionWatch = createSessionWatch(revocations, now);
   const leaveFormer = (session: Session): void => sessionWatch.switched(source.factsOf(session.claims), session);
   return {
     ...createSignOut(context),
+    background,
     cachedSession: createCachedSession({
       cache,
       findCookie: source.findCookie,
@@ -205,6 +212,9 @@ function createRenewOthers<Content>({
   };
 }
 
+/** Seconds. */
+const defaultRefreshWindow = 60;
+
 /** The coordinator, and what reports its outages. */
 function createSharing(adapter: AdapterName, { coordinator, timeoutMs, emit }: SessionSettings) {
   if (coordinator === undefined) return { shared: undefined, outages: createOutageReport(undefined, emit) };
@@ -219,10 +229,10 @@ function createContext<Content>(
   { shared, outages }: ReturnType<typeof createSharing>,
   changes: ChangeCount,
 ): SessionContext<Content> {
-  const { timeoutMs, refreshWindow, maxCachedSessions, emit, now } = settings;
+  const { timeoutMs, refreshWindow, maxCachedSessions, emit, now, background = noBackground } = settings;
   return {
     source,
-    lines: createTokenLines({ now, emit, timeoutMs, shared, outages }),
+    lines: createTokenLines({ now, emit, timeoutMs, shared, outages, background }),
     revocations: createRevocations(source.adapter, shared, outages, now, changes),
     cache: createSessionCache(maxCachedSessions, now),
     unconfirmed: new WeakSet(),
@@ -231,7 +241,8 @@ function createContext<Content>(
     allowanceOf: createAllowances(now, emit),
     emit,
     now,
-    refreshWindowMs: refreshWindow * 1000,
+    background,
+    refreshWindowMs: (refreshWindow ?? (background.mayFreeze ? 0 : defaultRefreshWindow)) * 1000,
     timeoutMs,
   };
 }

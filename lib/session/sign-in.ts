@@ -16,7 +16,7 @@ import type { SessionSource, SessionWriter } from './source.ts';
 export interface SignInContext<Content, S extends Session> {
   readonly source: Pick<SessionSource<Content, S>, 'verify' | 'factsOf' | 'toStored'>;
   readonly writer: SessionWriter<Content>;
-  readonly resolver: Pick<SessionResolver<Content>, 'replace' | 'beginSession'>;
+  readonly resolver: Pick<SessionResolver<Content>, 'background' | 'replace' | 'beginSession'>;
   readonly emit: Emit;
 }
 
@@ -122,7 +122,7 @@ export async function placeSession<Content, S extends Session>(
   const writes = await writer.write(content, heldCookies);
   const { sessions, allowance } = await resolver.replace(req.headers.cookie, sessionId, peer);
   // In the background: they have already ended here.
-  for (const left of sessions) void endLeft(left, allowance);
+  for (const left of sessions) resolver.background.run(Promise.resolve(endLeft(left, allowance)));
   // Afterward, because a concurrent sign-out takes precedence.
   await refuseEnded(sessionId);
   return writes;

@@ -1,3 +1,4 @@
+import type { Background } from '../core/background.ts';
 import { AuthError } from '../errors.ts';
 import type { LineMemory } from './line-memory.ts';
 import type { LineTurns, Turn } from './line-turns.ts';
@@ -57,6 +58,7 @@ export interface LineParts {
   /** Over all processes, where there are several. */
   readonly turns: LineTurns | undefined;
   readonly outages: OutageReport;
+  readonly background: Background;
   readonly memory: LineMemory;
 }
 
@@ -118,10 +120,10 @@ async function exchangeInTurn(
   const led = former.find(({ pair }) => (newestFor(known, pair, now()) ?? place.pair) !== place.pair);
   const newer = settledOf(known, place.pair, now()) ?? (led && settledOf(known, led.pair, now()));
   if (newer !== undefined) {
-    turns.settle(place, turn, (line) => line, signal).catch(() => undefined);
+    parts.background.run(turns.settle(place, turn, (line) => line, signal).catch(() => undefined));
     return { settled: newer, isNew: false };
   }
-  const answer = await holdTurn(turns, place, turn, exchanging, signal);
+  const answer = await holdTurn(parts, turns, turn, { place, exchanging, signal });
   const apply = withAnswer(parts, place, answer, exchanging);
   // With what only this process knows, as after an outage.
   const withOwn = (line: TokenLine): TokenLine => apply(mergeLines(line, memory.get(place.line).line, now()));
@@ -130,16 +132,15 @@ async function exchangeInTurn(
 }
 
 async function holdTurn(
+  { background }: LineParts,
   turns: LineTurns,
-  place: Place,
   turn: Turn,
-  { run }: Exchange,
-  signal: AbortSignal,
+  { place, exchanging, signal }: { readonly place: Place; readonly exchanging: Exchange; readonly signal: AbortSignal },
 ): Promise<Exchanged> {
   try {
-    return await turns.hold(place, turn, () => run(signal), signal);
+    return await turns.hold(place, turn, () => exchanging.run(signal), signal);
   } catch (error) {
-    turns.fail(place, turn, error).catch(() => undefined);
+    background.run(turns.fail(place, turn, error).catch(() => undefined));
     throw error;
   }
 }
@@ -152,7 +153,7 @@ function conclude(
   state: KnownLine,
 ): TokenAnswer {
   const { former = [] } = exchanging;
-  const { now, turns, memory } = parts;
+  const { now, turns, memory, background } = parts;
   // Whose it is, the new tokens say: those that led to them may name any user.
   const { owner } = answer.kind === 'renewed' ? answer.place : place;
   const settled = settledOf(memory.learn({ line: place.line, owner }, state), place.pair, now()) ?? answer;
@@ -163,7 +164,7 @@ function conclude(
     const apply = withAnswer(parts, { ...place, line: name }, answer, exchanging);
     const known = memory.get(name);
     memory.learn({ line: name, owner }, { line: apply(known.line) });
-    turns?.change(name, known, apply).catch(() => undefined);
+    if (turns !== undefined) background.run(turns.change(name, known, apply).catch(() => undefined));
   }
   return { settled, isNew: isSame(settled, answer) };
 }

@@ -1,3 +1,5 @@
+import { noBackground } from '../core/background.ts';
+import type { Background } from '../core/background.ts';
 import { withDeadline } from '../core/deadline.ts';
 import { AuthError, causeOf } from '../errors.ts';
 import type { AdapterName } from '../types.ts';
@@ -67,11 +69,12 @@ export function createTokenLines(settings: {
   readonly callLifeMs?: number;
   readonly shared: SharedCoordinator | undefined;
   readonly outages?: OutageReport;
+  readonly background?: Background;
 }): TokenLines {
   const { now, emit, shared } = settings;
-  const { outages = createOutageReport(shared, emit) } = settings;
+  const { outages = createOutageReport(shared, emit), background = noBackground } = settings;
   const memory = createLineMemory(now);
-  const parts: LineParts = { now, turns: shared && createLineTurns(shared, now), outages, memory };
+  const parts: LineParts = { now, turns: shared && createLineTurns(shared, now), outages, background, memory };
   const flights = new Map<string, Flight>();
   const start = createStart(parts, settings);
 
@@ -95,6 +98,7 @@ export function createTokenLines(settings: {
     if (joined !== undefined) return join(joined, place, exchanging, isLater);
     const landing = start(place, exchanging).finally(() => flights.delete(place.token));
     flights.set(place.token, { place, landing });
+    background.outlive(landing);
     return landing;
   }
 
@@ -158,10 +162,13 @@ function createChanges({
   now,
   turns,
   outages,
+  background,
   memory,
 }: LineParts): Pick<TokenLines, 'deliver' | 'follow' | 'forget' | 'forgetPair' | 'present'> {
   function tell(told: Promise<unknown> | undefined): void {
-    told?.then(
+    if (told === undefined) return;
+    background.run(told);
+    told.then(
       () => outages.succeeded(),
       (error: unknown) => outages.failed('refresh', error),
     );

@@ -1,3 +1,5 @@
+import { noBackground } from '../core/background.ts';
+import type { Background } from '../core/background.ts';
 import type { createRemoteJWKSet, CryptoKey, JWK, JWSHeaderParameters } from 'jose';
 import { withDeadline } from '../core/deadline.ts';
 import { isRecord, readText } from '../core/json.ts';
@@ -11,6 +13,8 @@ export interface KeySetOptions {
   readonly now: () => number;
   /** Time limit of one fetch, body included. Default 5,000. */
   readonly timeoutMs?: number;
+  /** For what no request waits for. Default: the process goes on by itself. */
+  readonly background?: Background | undefined;
   /** Called after each failed fetch; `stale` means that cached keys are still used. */
   readonly onUnavailable?: (failure: { readonly stale: boolean; readonly cause: unknown }) => void;
 }
@@ -104,7 +108,8 @@ class RemoteKeys {
   async current(): Promise<JoseKeys> {
     if (this.known === undefined) await this.#renew(cooldownMs);
     // A failure is reported by `onUnavailable`; the stale keys serve.
-    else if (this.#isPast(this.known.fetchedAt, maxAgeMs)) this.#renew(cooldownMs).catch(() => undefined);
+    else if (this.#isPast(this.known.fetchedAt, maxAgeMs))
+      (this.#options.background ?? noBackground).run(this.#renew(cooldownMs).catch(() => undefined));
     return this.#load();
   }
 
