@@ -1,6 +1,6 @@
 import { AuthError } from '../../lib/backend/index.ts';
 import type { AuthErrorCode, BackendAuthOptions } from '../../lib/backend/index.ts';
-import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
+import { ada, continueAsOther, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { itAtRoot } from '../support/only.ts';
 import type { Visitor } from '../support/visitor.ts';
@@ -104,10 +104,9 @@ describe('the hook', () => {
       await visitor.postJson('/auth/login', eve);
       await postForm(visitor, '/auth/code', { email: ada.email });
       const { confirmationUrl, tokenHash } = supabase.mails.at(-1)!;
-      const answer =
-        path === '/auth/confirm'
-          ? await postForm(visitor, path, { token_hash: tokenHash, type: 'magiclink' })
-          : await visitor.get((await visitor.get(confirmationUrl)).location);
+      if (path === '/auth/confirm') await postForm(visitor, path, { token_hash: tokenHash, type: 'magiclink' });
+      else await visitor.get((await visitor.get(confirmationUrl)).location);
+      const answer = await continueAsOther(visitor);
       expect([answer.status, answer.headers.location]).toEqual([400, undefined]);
       expect((await visitor.getJson('/auth/session')).json.user.email).toBe(eve.email);
     });

@@ -151,6 +151,18 @@ const data: Readonly<Record<string, Data>> = {
   },
   'link expired': { kind: 'link_expired', values: { returnTo }, links: { forgot: `/auth/forgot?${at}`, signIn } },
   'one more link': { kind: 'address_change', values: { returnTo: '/' }, links: { continue: '/' } },
+  'address changed': { kind: 'address_changed', values: { returnTo }, links: { signIn } },
+  'address changed, signed in': { kind: 'address_changed', values: { returnTo }, links: { continue: returnTo } },
+  'switch account': {
+    kind: 'switch_account',
+    action: '/auth/confirm',
+    values: { returnTo, account: 'o', email: 'eve@example.com', signedInAs: email },
+  },
+  'switch account, signed out': {
+    kind: 'switch_account',
+    action: '/auth/confirm',
+    values: { returnTo: '/', account: 'o', email: 'eve@example.com' },
+  },
   verify: {
     kind: 'verify',
     action: '/auth/verify',

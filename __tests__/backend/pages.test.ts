@@ -2,7 +2,14 @@ import fc from 'fast-check';
 import { FormProblem } from '../../lib/backend/form-fields.ts';
 import { codePage, signedInPage, signInPage, signUpPage } from '../../lib/backend/pages/credentials.ts';
 import { verifyPage } from '../../lib/backend/pages/factors.ts';
-import { confirmPage, mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice.ts';
+import {
+  addressChangedPage,
+  confirmPage,
+  mailPage,
+  otherLinkPage,
+  pleaseSignInPage,
+  switchPage,
+} from '../../lib/backend/pages/notice.ts';
 import { formErrorOf, withReturnTo } from '../../lib/backend/pages/parts.ts';
 import type { FormState, PageRequest } from '../../lib/backend/pages/parts.ts';
 import { resendAfter } from '../../lib/backend/pages/resend.ts';
@@ -120,6 +127,8 @@ describe('every built-in page in every state', () => {
       'mail sent again': 'envelope',
       'recovery mail sent': 'envelope',
       'one more link': 'envelope',
+      'address changed': 'check',
+      'address changed, signed in': 'check',
       'mail, too soon': 'clock',
       'link expired': 'clock',
       'please sign in': 'clock',
@@ -208,6 +217,8 @@ describe('a hostile value', () => {
       mailPage(odd, from, { ...form, resend, kind: 'mail_sent' }),
       pleaseSignInPage(odd, from, hostile),
       otherLinkPage(odd, from, hostile),
+      switchPage(odd, from, { ...form, account: { id: hostile, name: hostile }, signedInAs: hostile, error: refused }),
+      addressChangedPage(odd, from, { returnTo: hostile, isSignedIn: true }),
     ];
     for (const page of pages) {
       const markup = markupOf(page);

@@ -1,7 +1,7 @@
 import { format } from 'node:util';
 import createDebug from 'debug';
 import { getSupabaseClient } from '../../lib/backend/index.ts';
-import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
+import { ada, continueAsOther, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { changedAnswers } from '../support/changed-answers.ts';
 import { sendText } from '../support/hosts.ts';
@@ -94,6 +94,9 @@ describe('a link for a new password', () => {
     await visitor.postJson('/auth/login', { email: 'eve@example.com', password: 'battery staple' });
     await openHashLink(visitor);
     expect((await visitor.getJson('/api/me')).json.user.email).toBe('eve@example.com');
+    expect((await visitor.get('/auth/password')).text).toContain('For <strong dir="auto">eve@example.com</strong>');
+    await continueAsOther(visitor);
+    expect((await visitor.getJson('/api/me')).json.user.email).toBe('eve@example.com');
     expect((await visitor.get('/auth/password')).text).toContain('For <strong dir="auto">ada@example.com</strong>');
     await postForm(visitor, '/auth/password', { password: fresh });
     expect((await visitor.getJson('/api/me')).json.user.email).toBe(ada.email);
@@ -108,6 +111,7 @@ describe('a link for a new password', () => {
       await visitor.postJson('/auth/login', account);
       const cookie = visitor.cookieHeader();
       await openHashLink(visitor);
+      if (account !== ada) await continueAsOther(visitor);
       const gate = app.supabase.gate('logout');
       const arrived = gate.arrived + 1;
       const changing = postForm(visitor, '/auth/password', { password: `${fresh} of ${account.email}` });

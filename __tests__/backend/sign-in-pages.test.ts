@@ -35,6 +35,27 @@ const signInRefused = (status: string, ...lines: readonly string[]): string[] =>
   'h1: Sign in to Northwind',
   ...lines,
 ];
+const changed = (way: string): string[] =>
+  outcome(
+    'emblem good',
+    withoutForm(page('Your new email is confirmed', 'status: Use it the next time you sign in.', way)),
+  );
+const switchLead = 'lead: You’re signed in as ada@example.com . This link signs you in as eve@example.com .';
+const switchFormsOf = (other: string, account: string, id: string): string[] => [
+  'form to /auth/confirm',
+  `  account=${id}`,
+  returnTo,
+  `  [Continue as ${other}] quiet`,
+  'form to /auth/confirm',
+  '  stay=yes',
+  returnTo,
+  `  [Stay signed in as ${account}] quiet`,
+];
+const switchForms = switchFormsOf('eve@example.com', 'ada@example.com', 'o');
+const longNames = {
+  account: `donaudampfschifffahrtsgesellschaft@${'a-very-long-label.'.repeat(4)}example`,
+  other: `${'a-very-long-label.'.repeat(8)}@example.com`,
+};
 const field = (label: string, input: string, ...message: readonly string[]): string[] => [
   `label: ${label}`,
   `  ${input}`,
@@ -312,6 +333,37 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       ),
     ),
   ),
+  'address changed': changed(`Sign in → /auth/login?${queried}`),
+  'address changed, signed in': changed('Continue → /account?tab=1'),
+  'switch account': ofAccount(page('Switch accounts?', switchLead, ...switchForms)),
+  'switch account, long names': ofAccount(
+    page(
+      'Switch accounts?',
+      `lead: You’re signed in as ${longNames.account} . This link signs you in as ${longNames.other} .`,
+      ...switchFormsOf(longNames.other, longNames.account, 'e'),
+    ),
+  ),
+  'switch account, signed out': ofAccount(
+    page(
+      'Switch accounts?',
+      'lead: This link signs you in as eve@example.com .',
+      'form to /auth/confirm',
+      '  account=o',
+      '  [Continue as eve@example.com] quiet',
+      'form to /auth/confirm',
+      '  stay=yes',
+      '  [Cancel] quiet',
+    ),
+  ),
+  'switch account, unavailable': ofAccount(
+    refused(
+      '503',
+      'Switch accounts?',
+      switchLead,
+      'alert: We can’t reach the sign-in service right now. Try again in 5 seconds.',
+      ...switchForms,
+    ),
+  ),
   passkeys: ofAccount(page('Passkeys', passkeysLead, ...passkeyRows, ...addPasskey)),
   'passkeys, none': ofAccount(page('Passkeys', passkeysLead, ...addPasskey)),
   'passkeys, gone': ofAccount(
@@ -357,7 +409,7 @@ it.each(Object.keys(expected))('the page "%s" reads, asks and leads as it should
 
 it('the outlines are of all pages for sign-in, sign-up, emails and passkeys', () => {
   const names = Object.keys(states).filter((name) =>
-    /^(?:sign-in|sign-up|mail|confirmation|recovery|please|one more|passkeys)\b/.test(name),
+    /^(?:sign-in|sign-up|mail|confirmation|recovery|please|one more|address|switch|passkeys)\b/.test(name),
   );
   expect(Object.keys(expected).sort()).toEqual(names.sort());
 });

@@ -1,5 +1,5 @@
 import { requireSession } from '../../lib/backend/index.ts';
-import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
+import { ada, continueAsOther, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { sendText } from '../support/hosts.ts';
 import { flowPrefix } from '../support/variant.ts';
@@ -387,6 +387,7 @@ describe('a browser with an unfinished sign-in of another user', () => {
     // Issued before the factor was added.
     setSession(visitor, await app.supabase.issueSession(ada.email));
     await openRecovery(visitor, bob.email);
+    await continueAsOther(visitor);
     const guarded = await visitor.get('/vault');
     expect(guarded.headers.location).toBe('/auth/verify?returnTo=%2Fvault');
     expect((await visitor.get(guarded.location)).text).toContain(own.id);
@@ -405,6 +406,7 @@ describe('a browser with an unfinished sign-in of another user', () => {
     const visitor = app.visitor();
     setSession(visitor, await app.supabase.issueSession(ada.email));
     await openRecovery(visitor, bob.email);
+    await continueAsOther(visitor);
     expect((await visitor.get('/auth/verify')).text).toContain(own.id);
     app.clock.advance(11 * 60_000);
     expect((await visitor.get('/auth/verify')).text).toContain(other.id);
@@ -419,7 +421,8 @@ describe('a browser with an unfinished sign-in of another user', () => {
     setSession(visitor, await app.supabase.issueSession(ada.email));
     await app.visitor().postJson(type === 'recovery' ? '/auth/forgot' : '/auth/code', { email: bob.email });
     const fields = { token_hash: app.supabase.mails.at(-1)!.tokenHash, type, returnTo: '/account' };
-    let answer = await postForm(visitor, '/auth/confirm', fields);
+    await postForm(visitor, '/auth/confirm', fields);
+    let answer = await continueAsOther(visitor);
     expect([answer.status, answer.headers.location]).toEqual([303, '/auth/verify?returnTo=%2Faccount']);
     const page = await visitor.get(answer.location);
     expect([page.text.includes(own.id), page.text.includes(other.id)]).toEqual([true, false]);
@@ -450,6 +453,7 @@ describe('a browser with an unfinished sign-in of another user', () => {
     const factor = app.supabase.addFactor(bob.email);
     const visitor = await app.signedIn({ claims: { aal: 'aal2' } });
     await openRecovery(visitor, bob.email);
+    await continueAsOther(visitor);
     expect((await visitor.get('/auth/verify')).text).toContain(factor.id);
   });
 });

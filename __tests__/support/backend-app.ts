@@ -145,3 +145,9 @@ export function postForm(
     body: new URLSearchParams(fields).toString(),
   });
 }
+
+/** Presses "Continue as …" on the page that asks before an email's link replaces another user's session. */
+export async function continueAsOther(visitor: Visitor, page = '/auth/confirm'): Promise<Answer> {
+  const { json } = await visitor.getJson(page);
+  return postForm(visitor, page, { account: json.account.id });
+}

@@ -18,11 +18,13 @@ import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from
 import { enrollPage } from '../../lib/backend/pages/enroll.ts';
 import { factorsPage, rejectedPage, removePage, unavailablePage, verifyPage } from '../../lib/backend/pages/factors.ts';
 import {
+  addressChangedPage,
   confirmPage,
   linkExpiredPage,
   mailPage,
   otherLinkPage,
   pleaseSignInPage,
+  switchPage,
 } from '../../lib/backend/pages/notice.ts';
 import { createPasswordRule, weakPassword } from '../../lib/backend/new-password.ts';
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
@@ -45,6 +47,7 @@ import { signingOutPage, signOutPage } from '../../lib/http/page.ts';
 
 const email = 'ada@example.com';
 const returnTo = '/account?tab=1';
+const other = { id: 'o', name: 'eve@example.com' };
 const createdAt = '2026-11-22T08:00:00Z';
 const app: Factor = { id: 'a', type: 'totp', name: '', isVerified: true, digits: '', createdAt };
 const key: Factor = { ...app, id: 'k', type: 'webauthn', name: '' };
@@ -395,6 +398,21 @@ function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Re
     }),
     'please sign in': pleaseSignInPage(site, request, '/'),
     'one more link': otherLinkPage(site, request, '/'),
+    'address changed': addressChangedPage(site, request, { returnTo, isSignedIn: false }),
+    'address changed, signed in': addressChangedPage(site, request, { returnTo, isSignedIn: true }),
+    'switch account': switchPage(site, request, { returnTo, account: other, signedInAs: email }),
+    'switch account, long names': switchPage(site, request, {
+      returnTo,
+      account: { id: 'e', name: `${'a-very-long-label.'.repeat(8)}@example.com` },
+      signedInAs: `donaudampfschifffahrtsgesellschaft@${'a-very-long-label.'.repeat(4)}example`,
+    }),
+    'switch account, signed out': switchPage(site, request, { returnTo: '/', account: other, signedInAs: undefined }),
+    'switch account, unavailable': switchPage(site, request, {
+      returnTo,
+      account: other,
+      signedInAs: email,
+      error: failure('provider_unavailable', { retryAfter: 5 }),
+    }),
     'sign-out': signOutPage(request, '/auth/logout', '/'),
     'signing-out': signingOutPage(
       request,

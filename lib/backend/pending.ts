@@ -13,8 +13,11 @@ import { newestAmrTime, parseContent } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';
 import { flowMaxAge } from '../http/cookie-jar.ts';
 
-/** What a sign-in needs before it is a session: the second factor, then a new password after a recovery or invitation link. */
-export type Step = 'factor' | 'password';
+/**
+ * What a sign-in needs before it is a session: an answer where it would replace another user's session, the second factor, then a new
+ * password after a recovery or invitation link.
+ */
+export type Step = 'account' | 'factor' | 'password';
 
 /**
  * A sign-in that the backend has accepted but that is not a session yet. It is stored in its own HttpOnly cookie
@@ -270,4 +273,8 @@ function parse(text: string): Stored | undefined {
   };
 }
 
-const lists: readonly (readonly Step[])[] = [['factor'], ['password'], ['factor', 'password']];
+const completed: readonly (readonly Step[])[] = [['factor'], ['password'], ['factor', 'password']];
+const lists: readonly (readonly Step[])[] = [
+  ...completed,
+  ...[[], ...completed].map((list) => ['account', ...list] as const),
+];

@@ -161,7 +161,9 @@ export async function completeSignIn(
 
 /** The page that asks for a missing step. */
 export function stepUrl({ settings }: BackendContext, request: AuthRequest, step: Step, returnTo: string): string {
-  return localUrl(request, step === 'factor' ? settings.verifyPath : settings.passwordPath, returnTo);
+  const { confirmPath, verifyPath, passwordPath } = settings;
+  const paths = { account: confirmPath, factor: verifyPath, password: passwordPath };
+  return localUrl(request, paths[step], returnTo);
 }
 
 /** A step that was completed just now, and the tokens after it. */

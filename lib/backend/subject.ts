@@ -19,7 +19,7 @@ export interface Subject {
 
 /**
  * A pending sign-in has precedence over the session, also over that of another user, until it is complete, has expired or is signed
- * out. A new password concerns it only where it needs one.
+ * out. A new password concerns it only where it needs one. Until its person has agreed to leave another user's session, it has none.
  *
  * @param step what the requested path asks for
  * @throws {AuthError} `provider_unavailable` where only the backend can decide
@@ -30,7 +30,8 @@ export async function subjectOf(
   step: Step,
 ): Promise<Subject | undefined> {
   const pending = await readPending(backend, request);
-  if (pending === undefined || (step === 'password' && !pending.needs.includes(step)))
+  const isAsked = pending?.needs[0] === 'account';
+  if (pending === undefined || isAsked || (step === 'password' && !pending.needs.includes(step)))
     return sessionOf(backend, request);
   const { content, session } = pending;
   return { content, session, pending };

@@ -4,6 +4,7 @@ import { defined } from '../core/json.ts';
 /** Which of the built-in pages it is. A later version may have more. */
 export type PageKind =
   | 'address_change'
+  | 'address_changed'
   | 'apps'
   | 'code'
   | 'code_request'
@@ -34,6 +35,7 @@ export type PageKind =
   | 'signing_out'
   | 'sso'
   | 'start_again'
+  | 'switch_account'
   | 'to_app'
   | 'verify';
 

@@ -22,7 +22,7 @@ export interface TestSignInOptions {
 interface AgentAnswer {
   readonly status: number;
   readonly headers: { readonly location?: string; readonly 'set-cookie'?: string | readonly string[] };
-  readonly body?: { readonly error?: { readonly code?: unknown } };
+  readonly body?: { readonly redirectTo?: string; readonly error?: { readonly code?: unknown } };
 }
 
 interface AgentRequest extends PromiseLike<AgentAnswer> {

@@ -211,6 +211,13 @@ export const fr: Translation = {
   backToSignIn: 'Retour à la connexion',
   pleaseSignInHeading: 'Connectez-vous pour continuer',
   pleaseSignInText: 'Ce lien a déjà été utilisé, a expiré ou a été ouvert dans un autre navigateur.',
+  addressChangedHeading: 'Votre nouvelle adresse e-mail est confirmée',
+  addressChangedText: 'Utilisez-la lors de votre prochaine connexion.',
+  switchHeading: 'Changer de compte\u202f?',
+  switchText: 'Vous êtes connecté en tant que {account}. Ce lien vous connecte en tant que {other}.',
+  switchAloneText: 'Ce lien vous connecte en tant que {other}.',
+  switchButton: 'Continuer en tant que {other}',
+  stayAsButton: 'Rester connecté en tant que {account}',
   otherLinkHeading: 'Encore un lien à ouvrir',
   otherLinkText:
     'Ouvrez les liens des deux e-mails : celui envoyé à votre ancienne adresse et celui envoyé à la nouvelle.',

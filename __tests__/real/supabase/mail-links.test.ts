@@ -1,6 +1,7 @@
+import { continueAsOther, postForm } from '../../support/backend-app.ts';
 import { followTo, startRealApp, useRealApp } from '../support/application.ts';
 import { describeGoTrue } from '../support/describe-with.ts';
-import { press } from '../support/mail-links.ts';
+import { anotherMailIsAllowed, press } from '../support/mail-links.ts';
 import { newUser } from '../support/project.ts';
 
 describeGoTrue('links in emails', () => {
@@ -21,6 +22,51 @@ describeGoTrue('links in emails', () => {
     const again = await press(elsewhere, mail);
     expect([again.status, elsewhere.cookies.size]).toEqual([400, 0]);
     await other.close();
+  });
+
+  it.each(['magiclink', 'recovery'])('asks before a link (%s) replaces the session of another user', async (type) => {
+    const [owner, other] = [await real.project.addUser(), await real.project.addUser()];
+    const visitor = await real.app.signedIn(owner);
+    const userIn = async (): Promise<string> => (await visitor.getJson('/auth/session')).json.user.email;
+    const pressLink = async (): Promise<string | undefined> => {
+      const body = type === 'magiclink' ? { email: other.email, create_user: false } : { email: other.email };
+      await real.project.ask(type === 'magiclink' ? '/otp' : '/recover', 'POST', body);
+      return (await press(visitor, await real.project.mails.take(other.email))).headers.location;
+    };
+    const question = '/auth/confirm?returnTo=%2Faccount';
+    expect(await pressLink()).toBe(question);
+    const page = await visitor.get(question);
+    expect([page.text.includes(owner.email), page.text.includes(other.email)]).toEqual([true, true]);
+    const endings = (): number => real.project.proxy.to('/logout?scope=local').length;
+    const before = endings();
+    expect((await postForm(visitor, '/auth/confirm', { stay: 'yes' })).status).toBe(303);
+    expect([await userIn(), endings() - before]).toEqual([owner.email, 1]);
+
+    await anotherMailIsAllowed();
+    expect(await pressLink()).toBe(question);
+    expect(await userIn()).toBe(owner.email);
+    const done = await continueAsOther(visitor, question);
+    if (type === 'recovery') {
+      expect([done.headers.location, await userIn()]).toEqual(['/auth/password?returnTo=%2Faccount', owner.email]);
+      expect((await postForm(visitor, '/auth/password', { password: 'another battery staple 1' })).status).toBe(303);
+    }
+    expect(await userIn()).toBe(other.email);
+  });
+
+  it('signs in to no other account by a link for a new address, and leaves no session', async () => {
+    const [owner, other] = [await real.project.addUser(), await real.project.addUser()];
+    const { email } = newUser();
+    await real.app.asVisitor(await real.app.signedIn(other), (client) => client.auth.updateUser({ email }));
+    const visitor = await real.app.signedIn(owner);
+    await press(visitor, await real.project.mails.take(other.email));
+    const last = await real.project.mails.take(email);
+    const before = real.project.proxy.to('/logout?scope=local').length;
+    const page = await press(visitor, last);
+    expect([page.status, page.text.includes('Your new email is confirmed')]).toEqual([200, true]);
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(owner.email);
+    expect(real.project.proxy.to('/logout?scope=local')).toHaveLength(before + 1);
+    // The address has changed all the same.
+    expect((await (await real.app.signedIn({ ...other, email })).getJson('/auth/session')).json.user.email).toBe(email);
   });
 
   it('opens no session by a recovery link alone', async () => {

@@ -1,7 +1,8 @@
 import { html, safeHref } from '../../core/html.ts';
 import type { Html, Text } from '../../core/html.ts';
 import type { AuthError } from '../../errors.ts';
-import { emphasis, fillIn } from '../../http/page-text.ts';
+import { defined } from '../../core/json.ts';
+import { emphasis, fillIn, isolated } from '../../http/page-text.ts';
 import type { Reply } from '../../http/reply.ts';
 import {
   backToSignIn,
@@ -173,6 +174,62 @@ export function otherLinkPage(site: Site, request: PageRequest, returnTo: string
     lead: text.otherLinkText,
     leadRole: 'status',
     content: actionLink(returnTo, text.continueButton),
+  });
+}
+
+/** Both links were opened, and the browser is not signed in to the account whose address has changed. */
+export function addressChangedPage(
+  site: Site,
+  request: PageRequest,
+  { returnTo, isSignedIn }: { readonly returnTo: string; readonly isSignedIn: boolean },
+): Reply {
+  const { text } = site;
+  const signIn = request.signInUrl(returnTo);
+  return showPage(site, request, {
+    facts: {
+      kind: 'address_changed',
+      values: { returnTo },
+      links: isSignedIn ? { continue: returnTo } : { signIn },
+    },
+    heading: text.addressChangedHeading,
+    emblem: 'check',
+    hasForm: false,
+    lead: text.addressChangedText,
+    leadRole: 'status',
+    content: isSignedIn ? actionLink(returnTo, text.continueButton) : actionLink(signIn, text.signInButton),
+  });
+}
+
+/** A link of another account than the one that the browser is signed in to. */
+interface SwitchState extends FormState {
+  /** The link's account. */
+  readonly account: { readonly id: string; readonly name: string };
+  /** The browser's account; `undefined` where it has been signed out meanwhile. */
+  readonly signedInAs: string | undefined;
+}
+
+/** Asks before a link's sign-in replaces another user's session, and names both. */
+export function switchPage(site: Site, request: PageRequest, state: SwitchState): Reply {
+  const { settings, text } = site;
+  const { account, signedInAs, error } = state;
+  const action = request.localPath(settings.confirmPath);
+  const names = { other: account.name, ...defined({ account: signedInAs }) };
+  const [goOn, stay] = [fillIn(text.switchButton, names, isolated), fillIn(text.stayAsButton, names, isolated)];
+  // Of equal weight: the link may be a stranger's. One element each, so that words and name wrap as one text.
+  const button = (label: Text): Html => html`<button class="quiet"><span>${label}</span></button>`;
+  return showPage(site, request, {
+    facts: {
+      kind: 'switch_account',
+      action,
+      values: { ...formValues(state), account: account.id, email: account.name, signedInAs },
+    },
+    heading: text.switchHeading,
+    lead: fillIn(signedInAs === undefined ? text.switchAloneText : text.switchText, names, emphasis),
+    error,
+    hasForm: true,
+    content: html`${formAlert(site, request, error && formErrorOf(error, text))}
+${postForm(action, { account: account.id, ...returnToOf(state) }, button(goOn))}
+${postForm(action, { stay: 'yes', ...returnToOf(state) }, button(signedInAs === undefined ? text.cancelLink : stay))}`,
   });
 }
 

@@ -116,6 +116,15 @@ export const englishText = {
 
   pleaseSignInHeading: 'Sign in to continue',
   pleaseSignInText: 'This link has been used, has expired, or was opened in another browser.',
+  addressChangedHeading: 'Your new email is confirmed',
+  addressChangedText: 'Use it the next time you sign in.',
+  /** `{account}` is signed in, and the link is for `{other}`. */
+  switchHeading: 'Switch accounts?',
+  switchText: 'You’re signed in as {account}. This link signs you in as {other}.',
+  /** The same where no one is signed in anymore. */
+  switchAloneText: 'This link signs you in as {other}.',
+  switchButton: 'Continue as {other}',
+  stayAsButton: 'Stay signed in as {account}',
   otherLinkHeading: 'One more link to open',
   otherLinkText: 'Open the links in both emails: the one to your old address and the one to your new address.',
 

@@ -13,6 +13,7 @@ import type { AuthRoute } from '../../http/router.ts';
 import { signInFailed } from '../../session/events.ts';
 import type { BackendContext } from '../context.ts';
 import { localUrl } from '../forms.ts';
+import { changedAnswer, heldSession, prepareLink } from '../link-sign-in.ts';
 import { otherLinkAnswer } from '../mail.ts';
 import { linkExpiredPage, pleaseSignInPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
@@ -21,7 +22,7 @@ import { flowMaxAge } from '../../http/cookie-jar.ts';
 import type { SignInFlow } from '../flow-cookies.ts';
 import { readPending } from '../pending.ts';
 import { providerTokensIn } from '../provider-tokens.ts';
-import { needsOf, prepareSignIn, storeSignIn } from '../sign-in.ts';
+import { needsOf, prepareSignIn, stepUrl, storeSignIn } from '../sign-in.ts';
 import type { PreparedSignIn } from '../sign-in.ts';
 
 interface Exchanged {
@@ -32,7 +33,9 @@ interface Exchanged {
 
 /** The result of a code, and the cookies of the flow that it ends. */
 interface Outcome {
-  readonly prepared: PreparedSignIn;
+  /** `undefined` where the code confirmed a new address and signs no one in. */
+  readonly prepared: PreparedSignIn | undefined;
+  readonly returnTo: string;
   readonly writes: readonly CookieWrite[];
 }
 
@@ -126,9 +129,17 @@ function createSpendCode(backend: BackendContext): SpendCode {
   async function spend(request: AuthRequest, { code, pending }: Callback): Promise<Outcome> {
     const { issued, flow, writes } = await exchangeCode(request, code, pending);
     const returnTo = request.returnTo(flow?.returnTo);
-    const needs = needsOf(issued, hasPasswords && isRecovery(issued));
-    const providerTokens = providerTokensIn(issued, flow?.provider);
-    return { prepared: await prepareSignIn(backend, request, { issued, returnTo, needs, providerTokens }), writes };
+    const methods = methodsOf(issued);
+    const needs = needsOf(issued, hasPasswords && methods.includes('recovery'));
+    const isMailed = methods.length === 0 ? flow?.kind !== 'oauth' : !methods.some((method) => ownActs.has(method));
+    if (!isMailed) {
+      const providerTokens = providerTokensIn(issued, flow?.provider);
+      const signIn = { issued, returnTo, needs, providerTokens };
+      return { prepared: await prepareSignIn(backend, request, signIn), returnTo, writes };
+    }
+    const link = { issued, returnTo, needs, isChange: methods.includes('email_change') };
+    const prepared = await prepareLink(backend, request, await heldSession(request), link);
+    return { prepared, returnTo, writes };
   }
 
   return (request, callback) => outcomes.share([callback.code, ...callback.verifiers], () => spend(request, callback));
@@ -152,7 +163,11 @@ async function answerCode(
   const spend = (): Promise<Outcome> => spendCode(request, { code, pending, verifiers });
   try {
     // A made-up code counts like a made-up link: Supabase limits this server's calls, and refreshes share that limit.
-    const { prepared, writes } = await attempts.runLink(request.req, spend);
+    const { prepared, returnTo, writes } = await attempts.runLink(request.req, spend);
+    if (prepared === undefined) {
+      request.writeCookies(writes);
+      return await changedAnswer(backend, request, returnTo);
+    }
     return redirect(303, await storeSignIn(backend, request, prepared, writes));
   } catch (error) {
     const [newest, ...others] = pending;
@@ -211,10 +226,10 @@ async function handleUnusableCode(
 ): Promise<Reply> {
   const returnTo = endOnly(backend, request, pending);
   const waiting = await readPending(backend, request).catch(() => undefined);
-  // Reloaded, or reached by the back button, while the new password is still missing.
-  if (waiting?.needs.includes('password') === true) {
-    return redirect(303, localUrl(request, backend.settings.passwordPath, waiting.returnTo));
-  }
+  const step = waiting?.needs.find((need) => need !== 'factor');
+  // Reloaded, or reached by the back button, while the answer or the new password is still missing.
+  if (waiting !== undefined && step !== undefined)
+    return redirect(303, stepUrl(backend, request, step, waiting.returnTo));
   if (await isSignedIn(request)) return redirect(303, returnTo);
   // Only an email's link is opened in another browser. Whether it succeeded there is not known here.
   const mayBeMail =
@@ -232,11 +247,14 @@ async function isSignedIn(request: AuthRequest): Promise<boolean> {
   return (await request.resolveSession().catch(() => null)) !== null;
 }
 
-/** The default link of a recovery email carries a code like any other; only the new token's `amr` names the recovery. */
-function isRecovery({ access_token: accessToken }: SdkSession): boolean {
+/** An email's default link carries a code like any other; only the new token's `amr` says what it was for. */
+function methodsOf({ access_token: accessToken }: SdkSession): readonly unknown[] {
   const { amr } = readToken(accessToken).claims;
-  return Array.isArray(amr) && amr.some((entry) => isRecord(entry) && entry['method'] === 'recovery');
+  return Array.isArray(amr) ? amr.map((entry: unknown) => (isRecord(entry) ? entry['method'] : undefined)) : [];
 }
+
+/** In these the person chose the account just now. Every other code comes from an email, which anyone can have sent. */
+const ownActs: ReadonlySet<unknown> = new Set(['oauth', 'sso/saml']);
 
 /** The part of a code's hash that a cookie may contain. */
 function fingerprint(code: string): string {

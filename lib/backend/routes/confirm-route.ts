@@ -3,16 +3,19 @@ import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/auth-request.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { signInFailed } from '../../session/events.ts';
+import { answerAccount, askAccount, findQuestion } from '../account-question.ts';
+import type { AccountQuestion } from '../account-question.ts';
 import type { BackendContext } from '../context.ts';
-import { localUrl, subjectFormRoute } from '../forms.ts';
+import { subjectFormRoute } from '../forms.ts';
+import type { Next } from '../forms.ts';
+import { changedAnswer, heldSession, prepareLink } from '../link-sign-in.ts';
 import { otherLinkAnswer } from '../mail.ts';
 import type { BackendOptions } from '../options.ts';
 import { confirmPage, linkExpiredPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
 import { isOwnRefusal } from '../provider-errors.ts';
 import { readPending } from '../pending.ts';
-import { needsOf, prepareSignIn, storeSignIn } from '../sign-in.ts';
-import type { PreparedSignIn } from '../sign-in.ts';
+import { needsOf, stepUrl, storeSignIn } from '../sign-in.ts';
 
 interface Link {
   readonly tokenHash: string;
@@ -27,6 +30,9 @@ function isForPassword({ signInMethods }: BackendOptions, type: string): boolean
   return signInMethods.includes('password') && (type === 'recovery' || type === 'invite');
 }
 
+/** Without a link's data, the page asks whether a link that was used up may replace another user's session. */
+type Confirmation = (Link & { readonly pending?: undefined }) | (AccountQuestion & { readonly tokenHash?: undefined });
+
 /**
  * `/auth/confirm?token_hash&type`, for mail templates that link here. It shows a button, and only its POST
  * spends the token. So link scanners spend nothing, and opening a link alone never signs in.
@@ -35,49 +41,55 @@ function isForPassword({ signInMethods }: BackendOptions, type: string): boolean
  */
 export function confirmRoute(backend: BackendContext): AuthRoute {
   const { settings } = backend;
-  return subjectFormRoute<Link>(
+  return subjectFormRoute<Confirmation>(
     backend,
     {
       path: settings.confirmPath,
       option: 'confirmPath',
       hasData: true,
-      page(request, { error }, link) {
-        if (isOwnRefusal(error, 'link_expired') && isForPassword(settings, link.type)) {
-          return linkExpiredPage(siteFor(backend, request), request, { returnTo: link.returnTo, error });
+      page(request, { error }, about) {
+        if (about.pending === undefined && isOwnRefusal(error, 'link_expired') && isForPassword(settings, about.type)) {
+          return linkExpiredPage(siteFor(backend, request), request, { returnTo: about.returnTo, error });
         }
         // A temporary error keeps the button for another attempt.
         const isPassing = error?.code === 'provider_unavailable' || error?.code === 'rate_limited';
         if (error !== undefined && !isPassing) throw error;
-        return confirmPage(siteFor(backend, request), request, { ...link, error });
+        return about.pending === undefined
+          ? confirmPage(siteFor(backend, request), request, { ...about, error })
+          : askAccount(backend, request, about, error);
       },
-      async submit(request, _fields, returnTo, link) {
-        const prepared = await spendLink(backend, request, link);
-        // A changed address requires both links; after the first there is no session yet.
-        return prepared === null
-          ? otherLinkAnswer(backend, request, returnTo)
-          : storeSignIn(backend, request, prepared);
-      },
-      async leave(request, error, link) {
-        const next = isOwnRefusal(error, 'link_expired') ? await urlOfFirstPress(backend, request, link) : undefined;
+      submit: (request, fields, _returnTo, about) =>
+        about.pending === undefined
+          ? openLink(backend, request, about)
+          : answerAccount(backend, request, about, fields),
+      async leave(request, error, about) {
+        if (about.pending !== undefined || !isOwnRefusal(error, 'link_expired')) return undefined;
+        const next = await urlOfFirstPress(backend, request, about);
         if (next !== undefined) backend.emit(signInFailed(error), request.startedAt);
         return next;
       },
     },
-    (request, fields) => readLink(request, (name) => (fields ?? request.query).get(name) ?? undefined),
+    (request, fields) => {
+      const parameter = (name: string) => (fields ?? request.query).get(name) ?? undefined;
+      const isLink = parameter('token_hash') !== undefined || parameter('type') !== undefined;
+      return isLink ? readLink(request, parameter) : findQuestion(backend, request, fields);
+    },
   );
 }
 
-async function spendLink(
-  backend: BackendContext,
-  request: AuthRequest,
-  { tokenHash, type, returnTo }: Link,
-): Promise<PreparedSignIn | null> {
+async function openLink(backend: BackendContext, request: AuthRequest, link: Link): Promise<Next> {
+  const { tokenHash, type, returnTo } = link;
   const { settings, supabase, attempts } = backend;
   const verify = () =>
     supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
+  const held = await heldSession(request);
   const { session: issued } = await attempts.runLink(request.req, verify);
-  if (issued === null) return null;
-  return prepareSignIn(backend, request, { issued, returnTo, needs: needsOf(issued, isForPassword(settings, type)) });
+  // A changed address requires both links; after the first there is no session yet.
+  if (issued === null) return otherLinkAnswer(backend, request, returnTo);
+  const needs = needsOf(issued, isForPassword(settings, type));
+  const isChange = type === 'email_change';
+  const prepared = await prepareLink(backend, request, held, { issued, returnTo, needs, isChange });
+  return prepared === undefined ? changedAnswer(backend, request, returnTo) : storeSignIn(backend, request, prepared);
 }
 
 /** The button was pressed again; where the first press has already succeeded, its next URL. */
@@ -86,10 +98,10 @@ async function urlOfFirstPress(
   request: AuthRequest,
   { type, returnTo }: Link,
 ): Promise<string | undefined> {
-  const { settings } = backend;
-  if (!isForPassword(settings, type)) return (await request.resolveSession()) === null ? undefined : returnTo;
-  const pending = await readPending(backend, request);
-  return pending?.needs.includes('password') === true ? localUrl(request, settings.passwordPath, returnTo) : undefined;
+  const needs = (await readPending(backend, request))?.needs ?? [];
+  if (needs[0] === 'account') return stepUrl(backend, request, 'account', returnTo);
+  if (!isForPassword(backend.settings, type)) return (await request.resolveSession()) === null ? undefined : returnTo;
+  return needs.includes('password') ? stepUrl(backend, request, 'password', returnTo) : undefined;
 }
 
 /** @throws {AuthError} `invalid_request` */
