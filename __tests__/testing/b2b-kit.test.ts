@@ -170,10 +170,11 @@ it('signs no one in if the application did not receive its options', async () =>
 it('reports a call that no test provider answers', async () => {
   const kit = createB2bTestKit();
   const warn = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
-  const app = createApp({ ...kit.options, clientId: 'client_other' });
+  const other = createB2bTestKit({ clientId: 'client_other' });
+  const app = createApp({ ...other.options, fetch: kit.options.fetch });
   await request(app)
     .get('/auth/session')
-    .set('Cookie', await kit.cookie())
+    .set('Cookie', await other.cookie())
     .expect(503);
   expect(warn.mock.calls[0]?.[0]).toMatch(
     /no answer to GET https:\/\/api\.workos\.com\/sso\/jwks\/client_other.*`options`/,
