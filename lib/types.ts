@@ -275,6 +275,13 @@ export type AuthEvent = EventBase &
     | { readonly type: 'coordinator_recovered' }
     /** A hook of the application threw, or did not answer in time; the sign-out went on. */
     | { readonly type: 'hook_failed'; readonly hook: 'onSignOut'; readonly code: string; readonly reason?: string }
+    /** `endSession` ended a session here, but could not end it at the provider. */
+    | {
+        readonly type: 'revocation_failed';
+        readonly code: string;
+        readonly reason?: string;
+        readonly sessionId: string;
+      }
     | { readonly type: 'throttled'; readonly scope: 'account' | 'network' | 'code' }
     | { readonly type: 'configuration_warning'; readonly message: string }
   );

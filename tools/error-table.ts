@@ -108,6 +108,14 @@ const events: EventRows = {
       reason: 'where the error has one',
     },
   },
+  revocation_failed: {
+    when: '`endSession` of `b2bAuth` ended a session here, but could not end it at WorkOS. Its refresh token is refused here all the same.',
+    fields: {
+      code: '`provider_unavailable` or `provider_refused`',
+      reason: 'why, where it is known',
+      sessionId: 'the session',
+    },
+  },
   throttled: {
     when: 'Too many failed attempts or unverifiable tokens: the backend was not asked.',
     fields: { scope: '`account`, `network` or `code`' },

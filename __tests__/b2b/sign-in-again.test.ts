@@ -16,6 +16,8 @@ let provider: SharedProvider;
 beforeAll(async () => {
   provider = await startProvider();
 });
+// AuthKit continues a session that `endSession` could not end there.
+beforeEach(() => void (provider.workos.switches.outage = { revoke: 'refuse' }));
 afterAll(() => provider.close());
 
 interface Person {

@@ -20,7 +20,7 @@ import { readB2bOptions } from './options.ts';
 import type { B2bAuthOptions, B2bOptions } from './options.ts';
 import { foreignClient } from './session-cookie.ts';
 import { signInRoute } from './sign-in-route.ts';
-import { signOutRoute } from './sign-out-route.ts';
+import { revokeEnded, signOutRoute } from './sign-out-route.ts';
 
 /**
  * Sign-in through WorkOS AuthKit: `GET /login`, `GET /signup`, `GET /callback`, `POST /logout`, `GET /auth/session`, and the
@@ -42,6 +42,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       adapter: 'b2b',
       name: 'b2bAuth',
       resolver,
+      revokeSession: (sessionId) => revokeEnded(context, sessionId),
       acceptance: createAcceptance('b2b', settings.accept, { ...settings, emit }),
       protectedRoutes: settings.protectedRoutes,
       signInPage: undefined,

@@ -10,6 +10,7 @@ import type { Allowance } from '../session/allowance.ts';
 import type { EndedSession } from '../session/sign-out.ts';
 import type { SessionSource, StoredSession } from '../session/source.ts';
 import type { B2bContext } from './context.ts';
+import { classifyFailure } from './provider-errors.ts';
 import type { SealedSession } from './seal.ts';
 
 /** In the query of a post from the built-in page, whose CSP allows no redirect to another site. */
@@ -55,6 +56,29 @@ export async function revokeQuietly(
   } catch (error) {
     explain('ended here, but not at the provider: %s', String(error));
   }
+}
+
+/**
+ * The same for `endSession`, so that AuthKit continues no session that has ended here. A session that WorkOS does not know, or has ended, is no failure.
+ */
+export async function revokeEnded(
+  { provider, emit }: Pick<B2bContext, 'provider' | 'emit'>,
+  sessionId: string,
+): Promise<void> {
+  try {
+    await provider.revokeSession(sessionId);
+  } catch (error) {
+    const failure = classifyFailure(error);
+    if (isStatus(error, 404) || failure.kind === 'refused') return;
+    const code = failure.kind === 'misconfigured' ? 'provider_refused' : 'provider_unavailable';
+    const reason =
+      failure.kind === 'unavailable' ? failure.reason : failure.kind === 'unanswered' ? 'unanswered' : undefined;
+    emit({ type: 'revocation_failed', code, ...defined({ reason }), sessionId });
+  }
+}
+
+function isStatus(error: unknown, status: number): boolean {
+  return typeof error === 'object' && error !== null && 'status' in error && error.status === status;
 }
 
 /** The session that the user saw: the first live one, as for every other request. */

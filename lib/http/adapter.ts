@@ -83,6 +83,8 @@ export interface Adapter extends ReplyRules {
     | 'resolveBearer'
     | 'watchSession'
   >;
+  /** Ends a session at the provider, within `timeoutMs`. It never rejects. Omitted where the provider cannot end one by its id. */
+  readonly revokeSession?: (sessionId: string) => Promise<void>;
   /** The option `accept`; omitted where every session is accepted. */
   readonly acceptance?: Acceptance | undefined;
   /** Keys are paths as Express compares them. */

@@ -6,7 +6,8 @@ import { definitionOf } from './adapter.ts';
 /**
  * Ends one session, or all of a user's sessions that began before the call: at once in this
  * process, within 5 seconds in every process that shares the coordinator. A sign-in completed after
- * the call always works. The provider is not called: end the session there, too.
+ * the call always works. With `b2bAuth`, a session id also ends the session at WorkOS, within `timeoutMs`; a failure there is the event
+ * `revocation_failed`. Otherwise the provider is not called: end the session there, too.
  *
  * @param auth the return value of `b2bAuth()` or `backendAuth()`
  * @param target a session id (WorkOS `sid`, Supabase `session_id`) or a user id
@@ -15,7 +16,14 @@ import { definitionOf } from './adapter.ts';
  * @example await endSession(auth, { userId: user.id });
  */
 export async function endSession(auth: Router, target: SessionTarget): Promise<void> {
-  await definitionOf('endSession', auth).resolver.endSession(checked('endSession', target));
+  const { resolver, revokeSession } = definitionOf('endSession', auth);
+  const named = checked('endSession', target);
+  try {
+    await resolver.endSession(named);
+  } finally {
+    // Also where other processes were not told: they ask the provider at the next refresh.
+    if ('sessionId' in named) await revokeSession?.(named.sessionId);
+  }
 }
 
 /**
