@@ -1,10 +1,14 @@
 import { availableParallelism } from 'node:os';
 import type { Config } from 'jest';
+import tsconfig from './tsconfig.json' with { type: 'json' };
 
 /** The folders of another Express, and of other SDKs (`node_modules`), than the installed ones; see tools/peers.js. */
 const { TEST_EXPRESS: peer, TEST_HOST: host, TEST_SDKS: sdks } = process.env;
 /** An application on Express 4 has that one alone, so the adapters use it, too. */
 const peerNames = host === 'Express 4' ? '^express4?$' : '^express$';
+
+/** Imports keep `.ts`, as in a process that strips the types. */
+const compilerOptions = { ...tsconfig.compilerOptions, rewriteRelativeImportExtensions: false };
 
 const config = {
   testEnvironment: '<rootDir>/tools/jest-environment.js',
@@ -41,8 +45,12 @@ const config = {
   // `.ci/run` counts over several runs.
   reporters: process.env['JEST_REPORTS'] === undefined ? ['default'] : ['default', '<rootDir>/tools/jest-report.js'],
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.stryker-tmp/'],
-  // Jest strips the types, as Node does; `npm run types` checks them.
-  transform: {},
+  // ts-jest, each file by itself; `npm run types` checks the types.
+  transform: {
+    '\\.ts$': ['<rootDir>/tools/ts-jest.js', { useESM: true, diagnostics: false, tsconfig: compilerOptions }],
+  },
+  // All configurations and projects share one cache of compiled files.
+  id: 'suites',
 } satisfies Config;
 
 export default config;
