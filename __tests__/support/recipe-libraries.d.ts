@@ -80,7 +80,11 @@ declare module '@modelcontextprotocol/server' {
   interface Result {
     readonly content: readonly { readonly type: 'text'; readonly text: string }[];
   }
-  type Tool = (context: { readonly http?: { readonly authInfo?: AuthInfo } }) => Result;
+  interface ToolContext {
+    readonly http?: { readonly authInfo?: AuthInfo };
+    readonly mcpReq: { readonly signal: AbortSignal };
+  }
+  type Tool = (context: ToolContext) => Result | Promise<Result>;
   export class McpServer {
     constructor(info: { readonly name: string; readonly version: string });
     registerTool(name: string, config: { readonly description: string }, tool: Tool): void;
