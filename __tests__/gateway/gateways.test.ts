@@ -97,15 +97,17 @@ describe.each(gateways)('$name as docs/other-services.md configures it', (gatewa
   afterAll(() => app.close());
 
   describe.each(services)('before a service in $name', (kind) => {
-    let service: Service;
     let proxy: ProxyProcess;
+    /** What has started, also where the next one does not: a process that is left keeps the run from ending. */
+    const started: (Service | ProxyProcess)[] = [];
     beforeAll(async () => {
-      service = await kind.start();
+      const service = await kind.start();
+      started.push(service);
       proxy = await gateway.start({ app: Number(new URL(app.origin).port), service: service.port });
+      started.push(proxy);
     });
     afterAll(async () => {
-      await proxy.close();
-      await service.close();
+      for (const each of started.toReversed()) await each.close();
     });
     afterEach(() => {
       isDown = false;
