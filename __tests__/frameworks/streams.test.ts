@@ -17,8 +17,8 @@ const { personal } = demoUsers;
 const path = 'docs/streams.md';
 const blocks = codeBlocks({ path, text: readFileSync(path, 'utf8') }).filter(({ language }) => language === 'ts');
 const recipes = ['/events', '/news', '/trpc'] as const;
-const { EventSource } = eventsource as any;
-const { createTRPCClient, httpSubscriptionLink } = trpc as any;
+const { EventSource }: any = eventsource;
+const { createTRPCClient, httpSubscriptionLink }: any = trpc;
 
 const sources: { close(): void }[] = [];
 let workos: WorkosStandIn;
