@@ -218,6 +218,25 @@ describe.each(['b2b', 'backend'] as const)('a stream behind a guard of %s', (nam
     expect(stream.text()).toBe('open expired');
   });
 
+  it.each(['this process', 'another one'])(
+    'goes on where another library has renewed the session, whose new cookie then came to %s',
+    async (where) => {
+      const { start, kit, pass, lifetime } = createStreams(name, { coordinator: createShared() });
+      const [here, there] = [await start(), await start()];
+      const person = { user: { id: 'user_1' }, sessionId: 'session_1' };
+      const stream = await here.open({ cookie: await kit.cookie(person) });
+      await pass((lifetime / 2) * 1_000);
+      const cookie = await kit.cookie(person);
+      const seen = await (where === 'this process' ? here : there).get('/auth/session', { cookie });
+      expect([seen.status, seen.headers.getSetCookie()]).toEqual([200, []]);
+      await pass((lifetime / 2 + 1) * 1_000);
+      expect(stream.text()).toBe('open');
+      await pass((lifetime / 2) * 1_000);
+      await until(() => !stream.isOpen());
+      expect(stream.text()).toBe('open expired');
+    },
+  );
+
   it('ends with its bearer token, although requests renew the session of the cookie', async () => {
     const { start, kit, pass, lifetime } = createStreams(name);
     const app = await start();

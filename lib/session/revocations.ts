@@ -224,16 +224,21 @@ function createRenewing({ records, keysOf, subjectOf, now }: Pick<Parts, 'record
       if (session === undefined || (records.known([session])['awaited'] ?? never) >= until) return;
       void records.tell(session, { awaited: until }, tokenMs);
     },
-    /** Says until when a renewed session lasts, where a stream of it is open. Never rejects. @param until in milliseconds since the epoch */
+    /**
+     * Says until when the session lasts by a newer token of it, where a stream of it is open. Never rejects.
+     *
+     * @param until in milliseconds since the epoch
+     */
     async extend({ session }: Pick<SessionKeys, 'session'>, until: number): Promise<void> {
       if (session === undefined) return;
       const { awaited = never, lasts = never } = records.known([session]);
-      if (awaited > now() && lasts < until) await records.tell(session, { lasts: until }, tokenMs);
+      if (awaited > now() && Math.max(awaited, lasts) < until) await records.tell(session, { lasts: until }, tokenMs);
     },
-    /** What `extend` said, as far as this process knows. */
+    /** What `extend` said, or a later stream of the session, as far as this process knows. */
     lastsUntil(facts: SessionFacts): number {
       const { session } = keysOf(facts, undefined);
-      return session === undefined ? never : (records.known([session])['lasts'] ?? never);
+      const { awaited = never, lasts = never } = session === undefined ? {} : records.known([session]);
+      return Math.max(awaited, lasts);
     },
     /** The state at the start of a refresh. */
     refreshStart: ({ subjects }: Pick<SessionKeys, 'subjects'>): RefreshStart => ({
