@@ -130,6 +130,7 @@ describe('getSupabaseClient', () => {
     app.clock.advance(1_000);
     const kept = visitor.cookieHeader();
     expect((await visitor.getJson('/out')).json).toEqual({ result: null });
+    expect(visitor.cookies.size).toBe(expected[0] === 200 ? 1 : 0);
     const replayed = await app.visitor().get('/auth/session', { headers: { cookie: kept } });
     const statuses = [elsewhere, other].map(async (each) => (await each.getJson('/auth/session')).status);
     expect([replayed.status, ...(await Promise.all(statuses))]).toEqual(expected);

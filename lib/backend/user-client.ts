@@ -109,7 +109,7 @@ async function createUserClient(
     const text = await ssr.combineChunks(cookie.name, (name) => jar.get(name) ?? null);
     const [changed] = text === null ? [] : cookie.read(new Map([[cookie.name, [text]]])).sessions;
     // A sign-in or a sign-out during this request takes precedence; the SDK also removes what it ended at the backend.
-    if (verified !== undefined && (await resolver.hasEnded(verified))) return [];
+    if (verified !== undefined && (await hasEnded(verified, changed === undefined))) return [];
     if (changed === undefined) return (await resolver.signOut(request.req.headers.cookie, request.peer)).cookies;
     const stored = withOwnExpiry(changed.content);
     if (stored.access_token !== weighedToken) {
@@ -117,6 +117,12 @@ async function createUserClient(
       await writer.fits(stored, session?.user.id);
     }
     return writer.write(stored, cookies);
+  }
+
+  /** @param isRemoved where the SDK has ended all of the user's sessions and removes this one, its cookies are still to be deleted */
+  async function hasEnded(former: BackendSession, isRemoved: boolean): Promise<boolean> {
+    if (!isRemoved) return resolver.hasEnded(former);
+    return (await resolver.revocationOf(source.factsOf(former.claims).sessionId)) !== undefined;
   }
 }
 
