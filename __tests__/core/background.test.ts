@@ -52,6 +52,15 @@ it('hands over everything that may outlive a response, and nothing that rejects'
   await expect(Promise.all(handed)).resolves.toEqual([undefined, undefined]);
 });
 
+it('ends no process where the platform’s function is asynchronous and fails', async () => {
+  const refuse = (): Promise<never> => Promise.reject(new Error('outside of a request'));
+  const background = createBackground({ timeoutMs: 1, waitUntil: refuse }, {});
+  background.run(Promise.resolve());
+  background.outlive(Promise.resolve());
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(background.settled()).toBeUndefined();
+});
+
 it('waits itself where the platform takes nothing, as outside of a request', async () => {
   const refuse = (): never => {
     throw new Error('outside of a request');

@@ -67,6 +67,21 @@ describe('a token with half a minute left', () => {
   });
 });
 
+it('a session is served while its refresh ahead of time hangs, also where accept asks another service', async () => {
+  let service = '';
+  const { app, open, asked } = await start(
+    { refreshWindow: 60, timeoutMs: 500, accept: async () => service === '' || (await fetch(service)).ok },
+    'grant_type=refresh_token',
+  );
+  const visitor = await app.signedIn({});
+  service = app.origin;
+  app.clock.advance(3_600_000 - 30_000);
+  const answer = visitor.get('/api/me');
+  await asked;
+  expect((await answer).status).toBe(200);
+  open();
+});
+
 describe('an email that takes long', () => {
   const forgot = (app: BackendApp) => app.visitor().postJson('/auth/forgot', { email: ada.email });
 

@@ -30,7 +30,8 @@ export function createBackground(
   function handOver(work: Promise<unknown>): boolean {
     if (waitUntil === undefined) return false;
     try {
-      waitUntil(work);
+      // One that is asynchronous may reject, and no rejection may end the process.
+      void Promise.resolve(waitUntil(work)).catch(() => undefined);
       return true;
     } catch {
       // Such as outside of a request.

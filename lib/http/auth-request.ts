@@ -224,6 +224,16 @@ export class AuthRequest {
     if (!isAccepted) throw new NotAccepted(session);
   }
 
+  /**
+   * Waits for work that the platform may stop once the response is sent, with what is left of the request's time. It never rejects.
+   *
+   * @returns `undefined` where there is nothing to wait for
+   */
+  settled(): Promise<void> | undefined {
+    const settled = this.definition.resolver.background.settled();
+    return settled && this.waits.limit(() => settled, outOfTime).catch(() => undefined);
+  }
+
   async #resolve(): Promise<Session | null> {
     const known = this.cachedSession();
     if (known !== undefined) return known;
@@ -239,12 +249,18 @@ export class AuthRequest {
         : { session: verified, cookies: [] };
     // Before `accept` is asked: the tokens that these cookies replace may be spent.
     this.#deliver(resolution);
-    const { background } = resolver;
-    if (resolution.later !== undefined) background.run(this.#deliverLater(resolution.later));
-    const settled = background.settled();
-    if (settled !== undefined) await this.waits.count(settled);
-    const { session } = resolution;
+    if (resolution.later !== undefined) resolver.background.run(this.#deliverLater(resolution.later));
     this.#signIn = resolution.signIn;
+    try {
+      return await this.#take(resolution.session);
+    } finally {
+      // Last, because it may take all the time that is left.
+      const settled = this.settled();
+      if (settled !== undefined) await settled;
+    }
+  }
+
+  async #take(session: Session | null): Promise<Session | null> {
     if (session !== null && !(await this.accepts(session))) {
       this.refusedSession = session;
       return null;

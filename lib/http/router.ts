@@ -109,10 +109,10 @@ async function serve(request: AuthRequest, route: AuthRoute, next: Next): Promis
   request.startedAt = performance.now();
   try {
     const reply = await answer(request, route);
-    await request.definition.resolver.background.settled();
+    await request.settled();
     await showReply(request, reply, next);
   } catch (error) {
-    await request.definition.resolver.background.settled();
+    await request.settled();
     refuse(request, error, next, route.isJsonOnly === true ? jsonErrorReply : undefined);
   }
 }

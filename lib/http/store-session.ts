@@ -76,7 +76,7 @@ export async function storeSession(
     throw error;
   } finally {
     // The application answers next.
-    await request.definition.resolver.background.settled();
+    await request.settled();
   }
 }
 
