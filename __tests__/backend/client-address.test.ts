@@ -63,9 +63,12 @@ describe.each(['forwarded', 'x-forwarded-for', 'x-real-ip', 'cf-connecting-ip', 
       },
     );
 
-    it('is the peer’s where that is in the public internet, as anyone can send the header', () => {
-      expect(create()(requestFrom(visitor, headers))).toBe(visitor);
-      expect(create()(requestFrom(undefined, headers))).toBeUndefined();
+    it('is the peer’s where that is in the public internet, as anyone can send the header, and no warning', () => {
+      const addressOf = create();
+      expect(addressOf(requestFrom(visitor, headers))).toBe(visitor);
+      expect([events, warnings]).toEqual([[], []]);
+      expect(addressOf(requestFrom(undefined, headers))).toBeUndefined();
+      expect(warnings).toEqual([{ code: 'BACKEND_TRUST_PROXY' }]);
     });
   },
 );

@@ -210,17 +210,38 @@ describe('a failure that a callback reports', () => {
 });
 
 describe('the reason, for operators,', () => {
-  it.each<[string | undefined, string | undefined]>([
+  it.each<[string, string | undefined]>([
     ['user_banned', 'user_banned'],
     ['a_code_of_tomorrow', 'a_code_of_tomorrow'],
-    [undefined, undefined],
     ['Email address "ada@example.com" is invalid', undefined],
     ['x'.repeat(65), undefined],
     ['', undefined],
   ])('of %j is %j', (code, reason) => {
     expect(providerError(answered(400, code), undefined).reason).toBe(reason);
     expect(providerError(answered(500, code), undefined).reason).toBe(reason);
-    expect(callbackError('server_error', code ?? null).reason).toBe(code === undefined ? 'server_error' : reason);
+    expect(callbackError('server_error', code).reason).toBe(reason);
+  });
+
+  it.each([400, 403, 413, 414, 431])(
+    'of a gateway that refuses what a visitor sent, with %d, is that status',
+    (status) => {
+      expect(providerError(answered(status, undefined), undefined)).toMatchObject({
+        code: 'provider_refused',
+        reason: `http_${status}`,
+      });
+      expect(providerError(answered(status, 'user_banned'), undefined).reason).toBe('user_banned');
+    },
+  );
+
+  it.each([301, 401, 404, 405, 500])(
+    'of a gateway that refuses the key or does not know the path, with %d, is none',
+    (status) => {
+      expect(providerError(answered(status, undefined), undefined).reason).toBeUndefined();
+    },
+  );
+
+  it('of a callback without a code is OAuth’s', () => {
+    expect(callbackError('server_error', null).reason).toBe('server_error');
   });
 });
 

@@ -139,13 +139,14 @@ describe('a warning of another site', () => {
   /** What a process is warned of: each has a copy of the module, because what was warned of before counts. */
   async function warningsOf(
     origins: readonly (string | undefined)[],
-    code: AuthErrorCode = 'cross_site_request',
+    { code = 'cross_site_request', peer = '127.0.0.1' }: { readonly code?: AuthErrorCode; readonly peer?: string } = {},
   ): Promise<unknown[][]> {
     copies += 1;
     const copy = (await import(`../../lib/http/error-reply.ts?copy=${copies}`)) as typeof errorReplies;
     const emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
     for (const origin of origins) {
       const request = bareRequest({ onError: () => undefined }, { headers: origin === undefined ? {} : { origin } });
+      Object.defineProperty(request.req.socket, 'remoteAddress', { value: peer });
       copy.refuse(request, new AuthError(code), () => undefined);
     }
     const { calls } = emitWarning.mock;
@@ -153,7 +154,8 @@ describe('a warning of another site', () => {
     return calls;
   }
 
-  const sites = (count: number): string[] => Array.from({ length: count }, (_, index) => `https://${index}.example`);
+  const sites = (count: number): string[] =>
+    Array.from({ length: count }, (_, index) => `http://localhost:${5000 + index}`);
   const warningOf = (origin: string): unknown[] => [
     `b2bAuth refused a request from another site with 403: it came from ${origin}; if that is your own site, add it to trustedOrigins`,
     { code: 'EXPRESS_AUTH_ADAPTERS_ORIGIN' },
@@ -171,6 +173,24 @@ describe('a warning of another site', () => {
       expect(await warningsOf(sites(30))).toEqual(sites(20).map(warningOf));
     }));
 
+  it('comes of a site on this machine or in a private network, as a phone opens it', () =>
+    withNodeEnv('development', async () => {
+      const near = ['http://app.localhost:3', 'http://[::1]:3', 'http://192.168.1.5:5173', 'http://[fd00::1]:3'];
+      expect(await warningsOf(near)).toEqual(near.map(warningOf));
+    }));
+
+  it('is not used up by the sites of strangers, or by peers from the public internet', () =>
+    withNodeEnv('development', async () => {
+      const far = [
+        'https://evil.example',
+        'http://localhost.evil.example',
+        'http://203.0.113.7',
+        'http://[2001:db8::1]',
+      ];
+      expect(await warningsOf([...far, ...sites(1)])).toEqual(sites(1).map(warningOf));
+      expect(await warningsOf(sites(30), { peer: '203.0.113.7' })).toEqual([]);
+    }));
+
   it('does not come without an origin that browsers write', () =>
     withNodeEnv('development', async () => {
       expect(await warningsOf([undefined, 'null', 'https://x.example/path', 'x'])).toEqual([]);
@@ -178,7 +198,7 @@ describe('a warning of another site', () => {
 
   it('does not come with another refusal', () =>
     withNodeEnv('development', async () => {
-      expect(await warningsOf(sites(1), 'forbidden')).toEqual([]);
+      expect(await warningsOf(sites(1), { code: 'forbidden' })).toEqual([]);
     }));
 
   it.each(['production', 'test', ''])('does not come where NODE_ENV is %j', (mode) =>

@@ -1,6 +1,8 @@
 import { jest } from '@jest/globals';
 import createDebug from 'debug';
+import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { AnswerTooLarge } from '../../lib/core/json.ts';
 import {
   createEmit,
   createExplain,
@@ -240,5 +242,32 @@ describe('a problem of the configuration', () => {
     expect(given[0]?.[0]).toMatch(b2b);
     expect(given[1]?.[0]).toMatch(backend);
     for (const [message] of given) expect(message).toContain('npx express-auth-adapters doctor');
+  });
+
+  it.each(['b2b', 'backend'] as const)('has a reason, which is a cause of its own and is named: %s', (adapter) => {
+    const refused = { type: 'sign_in_failed', code: 'provider_refused' } as const;
+    const rejected = { type: 'refresh_failed', code: 'token_rejected' } as const;
+    for (const reason of ['http_403', 'invalid_profile', 'http_403']) tell({ ...refused, reason })(adapter);
+    for (const reason of ['audience', 'issuer', 'audience']) tell({ ...rejected, reason })(adapter);
+    const texts = warn.mock.calls.map(([message]) => String(message));
+    expect(texts).toEqual(
+      [
+        'refused a request with http_403;',
+        'with invalid_profile;',
+        'verification (audience);',
+        'verification (issuer);',
+      ].map((text) => expect.stringContaining(text)),
+    );
+    expect(texts.slice(0, 2).join(' ')).not.toContain('KEY');
+  });
+
+  it('is no silence of a provider whose answer is too large, which a user’s own data can make it', async () => {
+    // The test above has used up both warnings.
+    const path = `../../lib/session/events.ts?copy=${randomUUID()}`;
+    const { warnOfSilence: warnInCopy } = (await import(path)) as { warnOfSilence: typeof warnOfSilence };
+    warnInCopy('backend', new AnswerTooLarge('large'));
+    expect(warn).not.toHaveBeenCalled();
+    warnInCopy('backend', new TypeError('fetch failed'));
+    expect(warn).toHaveBeenCalledTimes(1);
   });
 });

@@ -20,6 +20,7 @@ export const describeWithoutParsers = only(!isParsed, describe);
 
 /** For what is about http, or about headers from an untrusted peer. */
 export const itWithoutProxy = only(!variant.isProxied, it);
+export const describeWithoutProxy = only(!variant.isProxied, describe);
 
 /** For places that the application names itself, which the mapping of a prefix does not see. */
 export const itAtRoot = only(variant.prefix === '', it);

@@ -237,7 +237,7 @@ const ownEntries = {
   onSignIn: v.optional(callback<OnB2bSignIn>('({ session, req, returnTo }) => { redirectTo } | void')),
   /**
    * Runs at every sign-out by `logoutPath`, before the redirect, also where no session is left (`session: null`). It never stops a
-   * sign-out: what it throws becomes a warning and the event `hook_failed`, and it has `timeoutMs`.
+   * sign-out: what it throws becomes the event `hook_failed` and, once for each cause, a warning. It has `timeoutMs`.
    */
   onSignOut: v.optional(callback<OnB2bSignOut>('({ session, req, res }) => void')),
 };

@@ -141,7 +141,7 @@ function createCalls(fetch: typeof globalThis.fetch) {
       if (call !== undefined) call.retryAfter = retryAfterOf(response.headers);
       return await readable(response);
     } catch (error) {
-      warnOfSilence('b2b');
+      warnOfSilence('b2b', error);
       throw error;
     }
   };

@@ -12,7 +12,7 @@ const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'cf-conn
 /**
  * Express' `req.ip`, else the socket's peer. Behind a proxy that `trust proxy` does not cover, all visitors share the
  * proxy's address, and one attacker could lock out all of them: no address is used, and operators get one warning. A
- * peer from the public internet counts by its own address, because anyone can send forwarding headers.
+ * peer from the public internet counts by its own address, and causes no warning, because anyone can send forwarding headers.
  *
  * @param own the application's own function
  */
@@ -22,12 +22,11 @@ export function createClientAddress(own: ClientAddress | undefined, emit: Emit):
   return (req: HostRequest) => {
     const peer = req.socket.remoteAddress;
     const isForwarded = forwardingHeaders.some((name) => req.headers[name] !== undefined);
-    if (isForwarded && !trusts(req, peer)) {
-      if (!isWarned) warn(emit);
-      isWarned = true;
-      return isPrivate(peer) ? undefined : peer;
-    }
-    return peerAddress(req);
+    if (!isForwarded || trusts(req, peer)) return peerAddress(req);
+    if (!isPrivate(peer)) return peer;
+    if (!isWarned) warn(emit);
+    isWarned = true;
+    return undefined;
   };
 }
 

@@ -58,7 +58,7 @@ export function createRecordingFetch(fetch: typeof globalThis.fetch, signal: Abo
         if (status < 500) return rebuilt(status, text, response.headers);
       } catch (cause) {
         answer = { kind: 'unanswered', cause };
-        warnOfSilence('backend');
+        warnOfSilence('backend', cause);
       }
       return rebuilt(400, JSON.stringify({ error_code: 'unavailable', msg: 'The backend is out of reach' }));
     },

@@ -136,7 +136,8 @@ export function providerError(answer: ProviderResponse, error: unknown): AuthErr
   const status = answer.kind === 'answered' ? answer.status : statusOf(error);
   // The SDK invents codes for responses without one.
   const gotrueCode = answer.kind === 'answered' ? answer.code : codeOf(error);
-  const options = { cause: error, reason: reasonOf(gotrueCode) };
+  const isAboutRequest = gotrueCode === undefined && requestStatuses.includes(status);
+  const options = { cause: error, reason: isAboutRequest ? `http_${status}` : reasonOf(gotrueCode) };
   if (status >= 500) return failure('provider_unavailable', options, waitOf(answer));
   const code = codes.get(gotrueCode ?? '') ?? codeForStatus(status, gotrueCode !== undefined);
   if (code === 'weak_password') return weakPassword(error, options);
@@ -224,6 +225,9 @@ function statusOf(error: unknown): number {
   const status = isRecord(error) ? error['status'] : undefined;
   return typeof status === 'number' ? status : 0;
 }
+
+/** With these a gateway, such as a firewall for web applications, refuses what a visitor has sent: they say nothing of the key. */
+const requestStatuses: readonly number[] = [400, 403, 413, 414, 431];
 
 /** For responses without a known code: from a gateway in front of GoTrue, or with a future code. */
 function codeForStatus(status: number, isGoTrue: boolean): AuthErrorCode {

@@ -61,7 +61,7 @@ export async function readText(response: Response, maxBytes: number): Promise<st
   const body: AsyncIterable<Uint8Array> | null = response.body;
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > maxBytes) throw new Error(`The answer is larger than ${maxBytes} bytes`);
+    if (bytes > maxBytes) throw new AnswerTooLarge(`The answer is larger than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -69,3 +69,5 @@ export async function readText(response: Response, maxBytes: number): Promise<st
 
 /** For responses of a provider: the largest session has a few kilobytes. */
 export const maxAnswerBytes = 1024 * 1024;
+
+export class AnswerTooLarge extends Error {}

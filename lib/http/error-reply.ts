@@ -1,5 +1,7 @@
+import { isIP } from 'node:net';
 import type { Request, Response } from 'express';
 import { pathOf } from '../core/request-path.ts';
+import { isLoopback } from '../core/url.ts';
 import { fitForEvent } from '../session/events.ts';
 import { header, keepPrivate, requestTarget } from './message.ts';
 import { AuthError } from '../errors.ts';
@@ -14,6 +16,7 @@ import { otherAccountUrl } from './page.ts';
 import { accountName } from './page-text.ts';
 import { asError, goOn, isError } from './go-on.ts';
 import type { Next } from './go-on.ts';
+import { isPrivate } from './origin.ts';
 import { json } from './reply.ts';
 import type { Reply } from './reply.ts';
 import { showReply } from './show-page.ts';
@@ -194,15 +197,24 @@ function causeFacts(cause: unknown): string[] {
 const warnedOrigins = new Set<string>();
 const maxWarnedOrigins = 20;
 
-/** In development the other site is usually the developer's own front end. */
+/**
+ * In development another site on this machine or in this network is usually the developer's own front end. Any other site, and any
+ * other peer, can choose the origin freely, and would use the warnings up.
+ */
 function warnOfOrigin({ req, definition: { name } }: AuthRequest): void {
   const { NODE_ENV: mode = 'development' } = process.env;
   const origin = header(req, 'origin');
-  if (mode !== 'development' || !isOrigin(origin)) return;
+  if (mode !== 'development' || !isPrivate(req.socket.remoteAddress) || !isOrigin(origin) || !isNear(origin)) return;
   if (warnedOrigins.has(origin) || warnedOrigins.size >= maxWarnedOrigins) return;
   warnedOrigins.add(origin);
   const message = `${name} refused a request from another site with 403: ${siteOf(origin)}`;
   process.emitWarning(message, { code: 'EXPRESS_AUTH_ADAPTERS_ORIGIN' });
+}
+
+function isNear(origin: string): boolean {
+  const { hostname } = new URL(origin);
+  const address = hostname.replace(/^\[|\]$/g, '');
+  return isLoopback(hostname) || (isIP(address) !== 0 && isPrivate(address));
 }
 
 function isOrigin(origin: string | undefined): origin is string {

@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import { withDeadline } from '../core/deadline.ts';
 import { causeOf } from '../errors.ts';
 import type { Session } from '../types.ts';
+import type { Adapter } from './adapter.ts';
 import type { AuthRequest } from './auth-request.ts';
 import { asError } from './go-on.ts';
 import type { Reply } from './reply.ts';
@@ -43,11 +44,30 @@ export async function withSignOutHook<S extends Session>(
   return reply;
 }
 
-function report({ definition: { name, emit } }: AuthRequest, thrown: unknown): void {
-  const { message, stack } = asError(thrown);
-  process.emitWarning(`${name}: onSignOut failed, and the person is signed out: ${message}`, {
-    code: 'EXPRESS_AUTH_ADAPTERS_SIGN_OUT_HOOK',
-    ...(stack === undefined ? {} : { detail: stack }),
-  });
+/** The causes that each adapter has warned of, of this many at most. */
+const warned = new WeakMap<Adapter, Set<string>>();
+const maxCauses = 20;
+
+/** One warning for each cause: anyone can sign out again and again, also without a session. */
+function report({ definition }: AuthRequest, thrown: unknown): void {
+  const { name, emit } = definition;
+  const error = asError(thrown);
+  const causes = warned.get(definition) ?? new Set();
+  warned.set(definition, causes);
+  const cause = causeIn(error);
+  if (!causes.has(cause) && causes.size < maxCauses) {
+    causes.add(cause);
+    process.emitWarning(`${name}: onSignOut failed, and the person is signed out: ${error.message}`, {
+      code: 'EXPRESS_AUTH_ADAPTERS_SIGN_OUT_HOOK',
+      ...(error.stack === undefined ? {} : { detail: error.stack }),
+    });
+  }
   emit({ type: 'hook_failed', hook: 'onSignOut', ...causeOf(thrown) });
+}
+
+/** What went wrong, and where. Not the message: it may repeat what a request says, and would be another cause each time. */
+function causeIn({ name, stack, ...fields }: Error): string {
+  const code: unknown = Reflect.get(fields, 'code');
+  const [place = ''] = /^ +at .*$/m.exec(stack ?? '') ?? [];
+  return [name, typeof code === 'string' ? code : '', place].join(' ');
 }

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Channel } from 'node:diagnostics_channel';
 import createDebug from 'debug';
-import { defined } from '../core/json.ts';
+import { AnswerTooLarge, defined } from '../core/json.ts';
 import type { CoordinatorFailure } from '../core/coordinator-failure.ts';
 import { causeOf } from '../errors.ts';
 import type {
@@ -121,12 +121,18 @@ const warned = new Set<string>();
 /** One process warning per cause, so that operators see it without a listener. */
 function warnOperator(adapter: AdapterName, body: EventBody): void {
   const cause = operatorCauseOf(body);
-  if (cause !== undefined) warnOfCause(adapter, cause);
+  if (cause === undefined) return;
+  const reason: unknown = Reflect.get(body, 'reason');
+  warnOfCause(adapter, cause, typeof reason === 'string' && reason !== cause ? reason : undefined);
 }
 
-/** For a call that got no answer: only the call itself knows, because a callback's query can say the same of the provider. */
-export function warnOfSilence(adapter: AdapterName): void {
-  warnOfCause(adapter, 'provider_unreachable');
+/**
+ * For a call that got no answer: only the call itself knows, because a callback's query can say the same of the provider.
+ *
+ * @param failure what the call failed with; an answer that is too large is one, and a user's own data can make it so
+ */
+export function warnOfSilence(adapter: AdapterName, failure?: unknown): void {
+  if (!(failure instanceof AnswerTooLarge)) warnOfCause(adapter, 'provider_unreachable');
 }
 
 /** For a verified token whose sign-in is in the future. */
@@ -163,16 +169,31 @@ export function warnOfCoordinator(
   warnOnce(adapter, `${part}_${reason}`, `${nameOf(adapter)}: ${text}. See docs/scaling.md`);
 }
 
-function warnOfCause(adapter: AdapterName, cause: OperatorCause): void {
-  const text = cause === 'keys_rotated' ? staleKeys : `${nameOf(adapter)}: ${operatorTexts[adapter][cause]}`;
-  warnOnce(adapter, cause, `${text}. To find out more: npx express-auth-adapters doctor`);
+/**
+ * Each reason is a cause of its own: what one user's data makes the provider refuse must not hide a revoked key.
+ *
+ * @param reason one of the provider's codes, or of our own; never a text that a request chose
+ */
+function warnOfCause(adapter: AdapterName, cause: OperatorCause, reason?: string): void {
+  const text = cause === 'keys_rotated' ? staleKeys : `${nameOf(adapter)}: ${operatorTextOf(adapter, cause, reason)}`;
+  const more = `${text}. To find out more: npx express-auth-adapters doctor`;
+  warnOnce(adapter, cause, more, reason);
+}
+
+function operatorTextOf(adapter: AdapterName, cause: Exclude<OperatorCause, 'keys_rotated'>, reason?: string): string {
+  const text = operatorTexts[adapter][cause];
+  if (reason === undefined) return text;
+  const provider = adapter === 'b2b' ? 'WorkOS' : 'Supabase';
+  if (cause === 'provider_refused') return `${provider} refused a request with ${reason}; check its settings`;
+  return text.replace('failed verification', `failed verification (${reason})`);
 }
 
 const nameOf = (adapter: AdapterName): string => (adapter === 'b2b' ? 'b2bAuth' : 'backendAuth');
 
-function warnOnce(adapter: AdapterName, cause: string, text: string): void {
-  if (warned.has(`${adapter} ${cause}`)) return;
-  warned.add(`${adapter} ${cause}`);
+function warnOnce(adapter: AdapterName, cause: string, text: string, reason = ''): void {
+  const key = `${adapter} ${cause} ${reason}`;
+  if (warned.has(key)) return;
+  warned.add(key);
   process.emitWarning(text, { code: `EXPRESS_AUTH_ADAPTERS_${cause.toUpperCase()}` });
 }
 
