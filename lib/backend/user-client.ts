@@ -109,7 +109,7 @@ async function createUserClient(
     const text = await ssr.combineChunks(cookie.name, (name) => jar.get(name) ?? null);
     const [changed] = text === null ? [] : cookie.read(new Map([[cookie.name, [text]]])).sessions;
     // A sign-in or a sign-out during this request takes precedence; the SDK also removes what it ended at the backend.
-    if (verified !== undefined && (await hasEnded(verified, changed === undefined))) return [];
+    if (verified !== undefined && (await hasEnded(backend, verified, changed === undefined))) return [];
     if (changed === undefined) return (await resolver.signOut(request.req.headers.cookie, request.peer)).cookies;
     const stored = withOwnExpiry(changed.content);
     if (stored.access_token !== weighedToken) {
@@ -118,12 +118,16 @@ async function createUserClient(
     }
     return writer.write(stored, cookies);
   }
+}
 
-  /** @param isRemoved where the SDK has ended all of the user's sessions and removes this one, its cookies are still to be deleted */
-  async function hasEnded(former: BackendSession, isRemoved: boolean): Promise<boolean> {
-    if (!isRemoved) return resolver.hasEnded(former);
-    return (await resolver.revocationOf(source.factsOf(former.claims).sessionId)) !== undefined;
-  }
+/** @param isRemoved whether the SDK removes it: where that ended all of the user's sessions, its cookies are still to be deleted */
+async function hasEnded(
+  { resolver, source }: BackendContext,
+  session: BackendSession,
+  isRemoved: boolean,
+): Promise<boolean> {
+  if (!isRemoved) return resolver.hasEnded(session);
+  return (await resolver.revocationOf(source.factsOf(session.claims).sessionId)) !== undefined;
 }
 
 function applyTo(
