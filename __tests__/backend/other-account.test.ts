@@ -206,6 +206,21 @@ describe('the question before a link replaces another user’s session', () => {
     expect([await userIn(visitor), hooked]).toEqual([ada.email, [ada.email]]);
   });
 
+  it('comes before the second factor also where the cookie does not name it', async () => {
+    await start();
+    app.supabase.addFactor(ada.email);
+    const visitor = await bobsBrowser();
+    await links['magiclink']!();
+    await postForm(visitor, '/auth/confirm', lastLink('magiclink'));
+    const name = `${app.cookieName}-pending`;
+    const pending = JSON.parse(Buffer.from(visitor.cookies.get(name)!, 'base64url').toString());
+    expect(pending.needs).toEqual(['account', 'factor']);
+    const forged = JSON.stringify({ ...pending, needs: ['account'] });
+    visitor.cookies.set(name, Buffer.from(forged).toString('base64url'));
+    expect((await continueAsOther(visitor)).headers.location).toBe('/auth/verify?returnTo=%2Faccount');
+    expect([await userIn(visitor), hooked]).toEqual([bob.email, []]);
+  });
+
   it('ends with a sign-out, and with its ten minutes', async () => {
     const visitor = await asked();
     const account = idOf(ada.email);

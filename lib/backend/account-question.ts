@@ -14,7 +14,7 @@ import { siteFor } from './pages/parts.ts';
 import { clearPending, endPending, readPending } from './pending.ts';
 import type { PendingSignIn } from './pending.ts';
 import { asIssued } from './set-password.ts';
-import { advance, stepUrl } from './sign-in.ts';
+import { advance, needsOf, stepUrl } from './sign-in.ts';
 
 /** An email's link of another account than the browser's was used up; its sign-in waits for the answer. */
 export interface AccountQuestion {
@@ -92,7 +92,10 @@ export async function answerAccount(
     throw new AuthError('link_expired', { cause: error });
   });
   const issued = asIssued(content, user);
-  return advance(backend, request, { pending, content, session }, { step: 'account', issued, returnTo });
+  // The cookie is not sealed and may name less, and a factor may have been added since.
+  const needs = ['account', ...needsOf(issued, pending.needs.includes('password'))] as const;
+  const subject = { pending: { ...pending, needs }, content, session };
+  return advance(backend, request, subject, { step: 'account', issued, returnTo });
 }
 
 /** An account without an address and a phone number has no other name. */
