@@ -221,6 +221,15 @@ describe('the question before a link replaces another user’s session', () => {
     expect([await userIn(visitor), hooked]).toEqual([bob.email, []]);
   });
 
+  it('ends the session of an earlier link whose place it takes, of the same user too', async () => {
+    const visitor = await asked();
+    await links['magiclink']!();
+    await postForm(visitor, '/auth/confirm', lastLink('magiclink'));
+    expect(sessionsOf(ada.email)).toBe(1);
+    await postForm(visitor, '/auth/confirm', { stay: 'yes' });
+    expect(sessionsOf(ada.email)).toBe(0);
+  });
+
   it('ends with a sign-out, and with its ten minutes', async () => {
     const visitor = await asked();
     const account = idOf(ada.email);

@@ -59,7 +59,8 @@ export async function beginPending(
     await backend.supabase.discard(pending.content);
     throw new AuthError('session_too_large');
   }
-  await endPendingOfOthers(backend, request, pending.userId);
+  const { sessionId } = backend.source.toStored(pending.content);
+  await endPendingUnless(backend, request, ({ claims }) => backend.source.factsOf(claims).sessionId === sessionId);
   writePending(backend, request, text);
 }
 
@@ -134,8 +135,16 @@ export async function endPendingOfOthers(
   request: AuthRequest,
   userId: string | undefined,
 ): Promise<void> {
+  await endPendingUnless(backend, request, ({ user }) => user.id === userId);
+}
+
+async function endPendingUnless(
+  backend: BackendContext,
+  request: AuthRequest,
+  isKept: (session: BackendSession) => boolean,
+): Promise<void> {
   const pending = await readPending(backend, request, Infinity).catch(() => undefined);
-  if (pending?.session.user.id !== userId) await endPending(backend, request);
+  if (pending === undefined || !isKept(pending.session)) await endPending(backend, request);
 }
 
 function cookieName({ settings }: BackendContext): string {
