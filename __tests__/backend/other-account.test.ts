@@ -371,6 +371,27 @@ describe('the backend’s own link, opened where another user has signed in sinc
     expect((await continueAsOther(visitor)).status).toBe(303);
   });
 
+  it('whose answer was lost replaces no session that has begun since', async () => {
+    await start({ options: { providers: ['github'] } });
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/code', { email: ada.email });
+    const byMail = await follow(app.supabase.mails.at(-1)!.confirmationUrl);
+    const { location } = await visitor.get('/auth/login?provider=github');
+    const { href: byProvider } = await app.supabase.authorize(location, { approve: true, user: ada.email });
+    for (const url of [byMail, byProvider]) {
+      const headers = { cookie: visitor.cookieHeader() };
+      expect((await app.visitor().get(url, { headers })).headers.location).toBe('/');
+      expect((await app.visitor().get(url, { headers })).headers.location).toBe('/');
+    }
+    await visitor.postJson('/auth/login', bob);
+    hooked.splice(0);
+    for (const url of [byMail, byProvider]) {
+      const again = await visitor.get(url);
+      expect([again.status, again.headers.location, await userIn(visitor)]).toEqual([303, '/', bob.email]);
+    }
+    expect(hooked).toEqual([]);
+  });
+
   it('of a new address signs in to the same account only', async () => {
     await start({
       standIn: { autoconfirm: true },

@@ -37,6 +37,8 @@ interface Outcome {
   readonly prepared: PreparedSignIn | undefined;
   readonly returnTo: string;
   readonly writes: readonly CookieWrite[];
+  /** The session's cookie of the request that exchanged the code. */
+  readonly beside: string | undefined;
 }
 
 /** A callback's code, and the flows and verifiers from the browser's cookies. */
@@ -89,7 +91,7 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
 
 /** @returns a function that exchanges a code once for all requests with the same code and verifiers */
 function createSpendCode(backend: BackendContext): SpendCode {
-  const { settings, supabase, flows } = backend;
+  const { settings, source, supabase, flows } = backend;
   const { now, signInMethods } = settings;
   // Where passwords are off there is no page for a new one, so the link signs in like any other.
   const hasPasswords = signInMethods.includes('password');
@@ -127,6 +129,7 @@ function createSpendCode(backend: BackendContext): SpendCode {
   }
 
   async function spend(request: AuthRequest, { code, pending }: Callback): Promise<Outcome> {
+    const beside = source.findCookie(request.req.headers.cookie ?? '');
     const { issued, flow, writes } = await exchangeCode(request, code, pending);
     const returnTo = request.returnTo(flow?.returnTo);
     const methods = methodsOf(issued);
@@ -135,11 +138,11 @@ function createSpendCode(backend: BackendContext): SpendCode {
     if (!isMailed) {
       const providerTokens = providerTokensIn(issued, flow?.provider);
       const signIn = { issued, returnTo, needs, providerTokens };
-      return { prepared: await prepareSignIn(backend, request, signIn), returnTo, writes };
+      return { prepared: await prepareSignIn(backend, request, signIn), returnTo, writes, beside };
     }
     const link = { issued, returnTo, needs, isChange: methods.includes('email_change') };
     const prepared = await prepareLink(backend, request, await heldSession(request), link);
-    return { prepared, returnTo, writes };
+    return { prepared, returnTo, writes, beside };
   }
 
   return (request, callback) => outcomes.share([callback.code, ...callback.verifiers], () => spend(request, callback));
@@ -151,7 +154,7 @@ async function answerCode(
   code: string,
   spendCode: SpendCode,
 ): Promise<Reply> {
-  const { flows, attempts } = backend;
+  const { source, flows, attempts } = backend;
   const { cookies } = request;
   const pending = flows.pending(cookies);
   const verifiers = flows.verifierNames(cookies).flatMap((name) => cookies.get(name) ?? []);
@@ -163,7 +166,11 @@ async function answerCode(
   const spend = (): Promise<Outcome> => spendCode(request, { code, pending, verifiers });
   try {
     // A made-up code counts like a made-up link: Supabase limits this server's calls, and refreshes share that limit.
-    const { prepared, returnTo, writes } = await attempts.runLink(request.req, spend);
+    const { prepared, returnTo, writes, beside } = await attempts.runLink(request.req, spend);
+    const present = source.findCookie(request.req.headers.cookie ?? '');
+    // The answer was lost, and the browser has signed in since.
+    if (present !== undefined && present !== beside)
+      throw new AuthError('code_rejected', { reason: 'signed_in_since' });
     if (prepared === undefined) {
       request.writeCookies(writes);
       return await changedAnswer(backend, request, returnTo);
