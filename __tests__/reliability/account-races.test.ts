@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { endSession, getSession, requireSession } from '../../lib/backend/index.ts';
 import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
-import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
+import { ada, continueAsOther, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { sendJson, sendText } from '../support/hosts.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
@@ -167,6 +167,7 @@ describe('a new password', () => {
     const visitor = await app.signedIn();
     await app.visitor().postJson('/auth/forgot', { email: bob.email });
     await postForm(visitor, '/auth/confirm', { token_hash: app.supabase.mails.at(-1)!.tokenHash, type: 'recovery' });
+    await continueAsOther(visitor);
     app.supabase.fail('update-user', 503, 1);
     expect((await postForm(visitor, '/auth/password', { password: 'bobs new password 1' })).status).toBe(503);
     await postForm(visitor, '/auth/password', change);
