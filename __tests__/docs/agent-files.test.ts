@@ -22,7 +22,8 @@ it('llms.txt, AGENTS.md and the skill say what docs/ and their templates say', (
 it('llms.txt lists each page once, with its title and what it is for: a packed page by its path', () => {
   const { files } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly files: readonly string[] };
   const pages = globSync('docs/**/*.md').filter((path) => path !== 'docs/README.md');
-  const links = pages.map((path) => (files.includes(`!${path}`) ? `${blob}${path}` : path));
+  const isPacked = (path: string) => !files.some((name) => `!${path}`.startsWith(name) && name.startsWith('!'));
+  const links = pages.map((path) => (isPacked(path) ? path : `${blob}${path}`));
   const lines = [...readFileSync('llms.txt', 'utf8').matchAll(/^- \[([^\]]+)\]\(([^)]+)\): (.+)$/gm)];
   expect(lines.map(([, , link]) => link).sort()).toEqual(links.sort());
   for (const [line] of lines) expect(line).toMatch(/: \S.{9,}$/);

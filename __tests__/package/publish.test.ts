@@ -106,7 +106,12 @@ const contents: readonly string[] = [
   'llms.txt',
   'package.json',
   'skills/express-auth-adapters/SKILL.md',
-  ...globSync('docs/**/*.md').filter((path) => !/^docs\/(?:comparison|contributing|proofs|releasing)\.md$/.test(path)),
+  ...globSync('docs/**/*.md').filter(
+    (path) =>
+      !/^docs\/(?:(?:comparison|contributing|faq|moving|other-services|proofs|releasing|security|texts)\.md$|moving\/)/.test(
+        path,
+      ),
+  ),
   ...declared.flatMap((name) => [`dist/${name}.js`, `dist/${name}.d.ts`]),
   ...undeclared.map((name) => `dist/${name}.js`),
 ];
