@@ -64,7 +64,7 @@ const refusedSpellings = [
   '/x/../wiki/admin', '/x/%2e%2e/wiki/admin', '/wiki/x/..%2fadmin', '/wiki/x%2f..%2fadmin', '/wiki/..%2fwiki/admin',
   '/wiki%2fadmin', '/wiki%2Fadmin', '/wiki/%2fadmin', '/wiki%252fadmin', '/wiki\\admin', '/wiki/\\admin', '/wiki%5cadmin', '/wiki/x\\..\\admin',
   '/wiki/admin;x', '/wiki/;/admin', '/wiki/admin%3bx', '/wiki/admin:x', '/wiki/admin::$DATA', '/wiki/admin.', '/wiki/admin%20', '/wiki/admin%2e',
-  '/wiki/admin%00', '/wiki/ad%0amin', '/wiki/admin%3f', '/wiki/admin%23x', '/wiki/admin%2f', '/wiki/admin/.', '/wiki/admin/x/..',
+  '/wiki/admin%00', '/wiki/ad%0amin', '/wiki/admin%3f', '/wiki/admin%23x', '/wiki/page#/../admin', '/wiki/admin%2f', '/wiki/admin/.', '/wiki/admin/x/..',
 ]; // prettier-ignore
 
 describe.each(gateways)('$name as docs/other-services.md configures it', (gateway) => {
@@ -275,7 +275,7 @@ describe.each(gateways)('$name as docs/other-services.md configures it', (gatewa
 
       it('is the only upgrade', async () => {
         const cookie = (await signedIn()).cookieHeader();
-        for (const upgrade of ['h2c', 'h2c, websocket', 'websocketx', 'TLS/1.0']) {
+        for (const upgrade of ['h2c', 'h2c, websocket', 'h2c\r\nUpgrade: websocket', 'websocketx', 'TLS/1.0']) {
           const lines = [
             `Upgrade: ${upgrade}`,
             'Connection: Upgrade, HTTP2-Settings',
@@ -308,6 +308,17 @@ describe.each(gateways)('$name as docs/other-services.md configures it', (gatewa
       const { status, body } = await raw('/wiki/', [...every, 'Accept: application/json'], '');
       expect([status, body.includes('X-Service')]).toEqual([401, false]);
       expect(forgedNames.length).toBeGreaterThan(60);
+    });
+
+    it('no Connection of a client takes the identity away', async () => {
+      const cookie = (await signedIn()).cookieHeader();
+      const names = 'X-Auth-Request-User, X-Auth-Request-Email, Authorization';
+      for (const option of ['close', 'keep-alive', 'Upgrade']) {
+        const { status, body } = await raw('/wiki/', [`Connection: ${option}, ${names}`], cookie);
+        expect([option, status]).toEqual([option, 200]);
+        for (const name of ['HTTP_X_AUTH_REQUEST_USER', 'HTTP_X_AUTH_REQUEST_EMAIL', 'HTTP_AUTHORIZATION'])
+          expect(body).toContain(`"${name}":`);
+      }
     });
 
     it('no Authorization of a client reaches it, with and without token', async () => {

@@ -164,6 +164,9 @@ describe('the check of forwardAuth gets one path and one method', () => {
     ['a NUL', '/wiki/page%00'],
     ['an escaped query', '/wiki/page%3fx'],
     ['an escaped fragment', '/wiki/page%23x'],
+    // No browser sends one, and some servers know none.
+    ['a fragment', '/wiki/page#/../admin'],
+    ['a fragment behind a host', 'http://wiki.example#/wiki/page'],
     ['a line break', '/wiki/pa%0age'],
     ['a dot at the end', '/wiki/page.'],
     ['a space at the end', '/wiki/page%20'],

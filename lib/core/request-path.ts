@@ -56,7 +56,8 @@ export function pathReadings(path: string): ReadonlySet<string> | undefined {
  * @returns `undefined` where servers could read several paths, or where the target names none
  */
 export function onlyReading(target: string): string | undefined {
-  const path = /^[/h]/i.test(target) ? requestPath(target) : undefined;
+  // No browser sends a fragment, and to some servers it is a part of the path.
+  const path = /^[/h][^?#]*(?:\?|$)/i.test(target) ? requestPath(target) : undefined;
   if (path === undefined || path.length > MAX_ODD_LENGTH || /[^\x21-\x7e]/.test(path)) return undefined;
   const text = tryDecode(path);
   // Some servers take an escaped slash for a letter of its segment.

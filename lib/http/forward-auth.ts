@@ -38,7 +38,7 @@ export interface ForwardAuthOptions
    * `method` and `path` are what the client asked for. The method is in capitals. The path is read as `protectedRoutes` reads it: decoded,
    * in small letters, with single slashes, without a trailing slash and without its query. The request is a 403, and `check` is not asked,
    * where the gateway names no path, or several, or one that servers read in several ways: dot segments, escaped or reversed slashes,
-   * double escapes, `;`, `:`, a dot or space at the end of a segment.
+   * double escapes, `;`, `:`, `#`, a dot or space at the end of a segment.
    */
   readonly check?: (
     session: Session,
