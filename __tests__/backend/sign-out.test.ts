@@ -72,6 +72,25 @@ describe('POST /auth/logout', () => {
     expect(await statusOf(ada)).toBe(200);
   });
 
+  it.each([
+    ['signed out', 1_000],
+    ['signed out, and whose token has expired', 61 * 60_000],
+  ])('ends no session by a copy of one that was %s', async (_what, laterMs) => {
+    for (const onSignOut of [undefined, () => undefined]) {
+      await start({ options: { signOutScope: 'global', ...(onSignOut && { onSignOut }) } });
+      const [lost, copy] = [await app.signedIn(), app.visitor()];
+      const cookie = lost.cookieHeader();
+      app.clock.advance(1_000);
+      await lost.post('/auth/logout');
+      app.clock.advance(laterMs);
+      const again = await app.signedIn();
+      app.clock.advance(1_000);
+      expect((await copy.post('/auth/logout', { headers: { cookie } })).status).toBe(303);
+      expect(await statusOf(again)).toBe(200);
+      if (onSignOut === undefined) await app.close();
+    }
+  });
+
   it('ends the sessions of the user whose unverifiable token the backend renews', async () => {
     await start({ options: { signOutScope: 'global' } });
     const [visitor, elsewhere] = [await app.signedIn(), await app.signedIn()];

@@ -4,7 +4,7 @@ import type { AuthRequest } from '../../http/auth-request.ts';
 import { otherAccountUrl } from '../../http/page.ts';
 import { redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
-import { header, isPrefetch } from '../../http/message.ts';
+import { clientFacts, header, isPrefetch } from '../../http/message.ts';
 import { signOutPage } from '../../http/page.ts';
 import { withSignOutHook } from '../../http/sign-out-hook.ts';
 import type { AuthRoute } from '../../http/router.ts';
@@ -29,20 +29,24 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
       current === null || content === undefined || left.candidate.sessionId !== current.claims['session_id']
         ? left
         : { ...left, candidate: { ...left.candidate, content }, verdict: { kind: 'live', session: current } };
+    const live = await liveTokens(backend, request, current);
     const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
     request.writeCookies(cookies);
-    await Promise.all([endPending(backend, request), ...sessions.map((left) => endSession(newest(left), allowance))]);
+    const ended = sessions.map((left) => endSession(newest(left), allowance, live));
+    await Promise.all([endPending(backend, request), ...ended]);
   }
 
-  async function endSession(left: EndedSession<StoredContent>, allowance: Allowance): Promise<void> {
+  /** @param live `liveTokens`; for any other the backend decides whether it may end the user's other sessions */
+  async function endSession(left: EndedSession<StoredContent>, allowance: Allowance, live: ReadonlySet<string>) {
     const scope = settings.signOutScope;
+    const isLive = left.isAuthentic && live.has(left.candidate.content.access_token);
     let subject = left.isAuthentic ? subjectOf(left.candidate) : undefined;
-    if (left.isAuthentic) await endOthersHere(backend, scope, left.candidate);
+    if (isLive) await endOthersHere(backend, scope, left.candidate);
     try {
       const renewed = await endAtBackend(backend, scope, left, allowance);
-      if (renewed !== undefined && !left.isAuthentic) {
+      if (renewed !== undefined && !isLive) {
         const proven = source.toStored(renewed);
-        subject = subjectOf(proven);
+        subject ??= subjectOf(proven);
         await endOthersHere(backend, scope, proven);
       }
     } catch (error) {
@@ -74,6 +78,23 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
       return leave(request, 303, isOtherAccount ? otherAccountUrl(request, returnTo) : returnTo);
     },
   };
+}
+
+/** The tokens of sessions that are not over. A copy of another one proves that its user signed in once, and may end no other session. */
+async function liveTokens(
+  { settings, source, resolver }: BackendContext,
+  request: AuthRequest,
+  current: BackendSession | null,
+): Promise<ReadonlySet<string>> {
+  const live = new Set(current === null ? [] : [current.accessToken]);
+  if (settings.signOutScope === 'local') return live;
+  const read = await source.read(request.cookies);
+  const client = clientFacts(request.req, request.peer);
+  for (const { access_token: token } of read.kind === 'stored' ? read.candidates.map(({ content }) => content) : []) {
+    const session = await resolver.resolveBearer(token, client, { takesStale: true }).catch(() => undefined);
+    if (session !== undefined) live.add(token);
+  }
+  return live;
 }
 
 function subjectOf({ userId, sessionId }: SessionFacts): { userId?: string; sessionId?: string } {
