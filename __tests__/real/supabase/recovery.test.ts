@@ -1,4 +1,4 @@
-import { postForm } from '../../support/backend-app.ts';
+import { continueAsOther, postForm } from '../../support/backend-app.ts';
 import { totp } from '../../../example-app/providers/supabase/totp.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
 import { followTo, pathOf, sessionOf, startRealApp, useRealApp } from '../support/application.ts';
@@ -136,6 +136,7 @@ describeGoTrue('a forgotten password', () => {
     const visitor = await real.app.signedIn(here);
     const { mail } = await forgot(forgetful.email);
     await press(visitor, mail);
+    expect((await continueAsOther(visitor)).headers.location).toMatch(/^\/auth\/password/);
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(here.email);
     expect((await visitor.postJson('/auth/password', { password })).status).toBe(200);
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(forgetful.email);
