@@ -1,7 +1,10 @@
 import { b2bAuth } from '../../lib/b2b/index.ts';
 import { backendAuth } from '../../lib/backend/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
+import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { createB2bTestKit } from '../../lib/testing/index.ts';
+import { demoUsers, startB2bApp } from '../support/b2b-app.ts';
+import type { B2bApp } from '../support/b2b-app.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
 import { closeAfterEach } from '../support/close-after-each.ts';
@@ -14,9 +17,8 @@ afterEach(() => {
   process.env = { ...environment };
 });
 
-/** An application on such a platform, whose calls to the provider with this text in their URL wait for a gate. */
-async function start(options: BackendAuthOptions = {}, held = 'nothing', platform: string | null = 'VERCEL') {
-  if (platform !== null) process.env[platform] = '1';
+/** Calls to the provider with this text in their URL wait for a gate. */
+function hold(held: string) {
   const gate = Promise.withResolvers<undefined>();
   const asked = Promise.withResolvers<undefined>();
   const holding: typeof fetch = async (input, init) => {
@@ -27,12 +29,28 @@ async function start(options: BackendAuthOptions = {}, held = 'nothing', platfor
     }
     return fetch(input, init);
   };
-  const app = await started(startBackendApp({ options: { fetch: holding, ...options } }));
-  return { app, open: () => gate.resolve(undefined), asked: asked.promise };
+  return { holding, open: () => gate.resolve(undefined), asked: asked.promise };
+}
+
+/** An application on such a platform, whose calls to the provider with this text in their URL wait for a gate. */
+async function start(options: BackendAuthOptions = {}, held = 'nothing', platform: string | null = 'VERCEL') {
+  if (platform !== null) process.env[platform] = '1';
+  const { holding, ...gate } = hold(held);
+  return { app: await started(startBackendApp({ options: { fetch: holding, ...options } })), ...gate };
+}
+
+async function startB2b(options: B2bAuthOptions = {}, held = 'nothing', platform: string | null = 'VERCEL') {
+  if (platform !== null) process.env[platform] = '1';
+  const { holding, ...gate } = hold(held);
+  return { app: await started(startB2bApp({ options: { fetch: holding, ...options } })), ...gate };
 }
 
 /** The response does not come while the call to the provider waits, though the process answers other requests. */
-async function expectToWait(answer: Promise<unknown>, asked: Promise<unknown>, app: BackendApp): Promise<void> {
+async function expectToWait(
+  answer: Promise<unknown>,
+  asked: Promise<unknown>,
+  app: BackendApp | B2bApp,
+): Promise<void> {
   await asked;
   const others = async (): Promise<string> => {
     for (let count = 0; count < 20; count += 1) await app.visitor().get('/');
@@ -41,7 +59,8 @@ async function expectToWait(answer: Promise<unknown>, asked: Promise<unknown>, a
   expect(await Promise.race([answer, others()])).toBe('others');
 }
 
-const refreshes = (app: BackendApp): number => app.eventTypes().filter((type) => type === 'session_refreshed').length;
+const refreshes = ({ events }: BackendApp | B2bApp): number =>
+  events.filter(({ type }) => type === 'session_refreshed').length;
 
 describe('a token with half a minute left', () => {
   async function visit(options: BackendAuthOptions, platform: string | null) {
@@ -58,7 +77,10 @@ describe('a token with half a minute left', () => {
   });
 
   it('nor where waitUntil is given', async () => {
-    expect(refreshes((await visit({ waitUntil: () => undefined }, null)).app)).toBe(0);
+    const handed: Promise<unknown>[] = [];
+    const { app } = await visit({ waitUntil: (work) => handed.push(work) }, null);
+    await Promise.all(handed);
+    expect(refreshes(app)).toBe(0);
   });
 
   it('is renewed before the response where refreshWindow is given', async () => {
@@ -118,6 +140,111 @@ describe('the end of the session that a sign-in replaces', () => {
     else await expectToWait(answer, asked, app);
     open();
     expect((await answer).status).toBe(200);
+  });
+});
+
+describe('of b2bAuth', () => {
+  /** Of the stand-in's access tokens, in milliseconds. */
+  const lifetimeMs = 300_000;
+  const handing = () => {
+    const handed: Promise<unknown>[] = [];
+    return { handed, waitUntil: (work: Promise<unknown>): void => void handed.push(work) };
+  };
+
+  describe('a token that is due for renewal in the background', () => {
+    async function visit(options: B2bAuthOptions, platform: string | null, held?: string) {
+      const parts = await startB2b(options, held, platform);
+      const { app } = parts;
+      const visitor = await app.signedIn();
+      app.clock.advance(lifetimeMs - 20_000);
+      return { ...parts, visitor, before: visitor.cookieHeader() };
+    }
+
+    it.each(platforms)('is not renewed where %s is set', async (name) => {
+      const { app, visitor } = await visit({}, name);
+      expect((await visitor.get('/api/me')).status).toBe(200);
+      expect(refreshes(app)).toBe(0);
+    });
+
+    it('nor where waitUntil is given', async () => {
+      const { handed, waitUntil } = handing();
+      const { app, visitor } = await visit({ waitUntil }, null);
+      handed.length = 0;
+      expect((await visitor.get('/api/me')).status).toBe(200);
+      expect([refreshes(app), handed]).toEqual([0, []]);
+    });
+
+    it('is renewed before the response where refreshWindow is given', async () => {
+      const { app, visitor, before } = await visit({ refreshWindow: 60 }, 'VERCEL');
+      expect((await visitor.get('/api/me')).status).toBe(200);
+      expect([refreshes(app), visitor.cookieHeader() === before]).toEqual([1, false]);
+    });
+  });
+
+  it('a renewal that outlasts its request is handed to waitUntil', async () => {
+    const { handed, waitUntil } = handing();
+    const held = hold('');
+    const refreshing: typeof fetch = async (input, init) => {
+      const request = new Request(input, init);
+      const isRefresh = (await request.clone().text()).includes('refresh_token');
+      return isRefresh ? held.holding(request) : fetch(request);
+    };
+    const { app } = await startB2b({ fetch: refreshing, waitUntil, timeoutMs: 1_000 }, 'nothing', null);
+    const visitor = await app.signedIn();
+    // Not so long that the signing keys are fetched again.
+    app.clock.advance(lifetimeMs + 120_000);
+    handed.length = 0;
+    expect((await visitor.get('/api/me')).status).toBe(503);
+    expect(handed.length).toBeGreaterThan(0);
+    held.open();
+    await Promise.all(handed);
+    expect((await visitor.get('/api/me')).status).toBe(200);
+    expect(refreshes(app)).toBe(1);
+  });
+
+  const cases = [
+    ['is waited for on such a platform', 'VERCEL', false],
+    ['is handed to waitUntil', null, true],
+    ['goes on by itself elsewhere', null, true],
+  ] as const;
+
+  describe('the end of the session that a sign-in replaces', () => {
+    it.each(cases)('%s', async (what, platform, comesFirst) => {
+      const { handed, waitUntil } = handing();
+      const options = what.includes('waitUntil') ? { waitUntil } : {};
+      const { app, open, asked } = await startB2b(options, '/sessions/revoke', platform);
+      const visitor = await app.signedIn();
+      const { location } = await visitor.get('/login?prompt=login');
+      const callback = await app.workos.authorize(location, { user: demoUsers.oneOrganization });
+      handed.length = 0;
+      const answer = visitor.get(callback.href);
+      if (comesFirst) await answer;
+      else await expectToWait(answer, asked, app);
+      await asked;
+      expect(handed.length > 0).toBe(what.includes('waitUntil'));
+      open();
+      await Promise.all(handed);
+      expect((await answer).status).toBe(303);
+    });
+  });
+
+  describe('the end of a session that a sign-out finds beside the visible one', () => {
+    it.each(cases)('%s', async (what, platform, comesFirst) => {
+      const { handed, waitUntil } = handing();
+      const options = what.includes('waitUntil') ? { waitUntil } : {};
+      const { app, open, asked } = await startB2b(options, '/sessions/revoke', platform);
+      const [one, other] = [await app.signedIn(), await app.signedIn()];
+      handed.length = 0;
+      const headers = { cookie: `${one.cookieHeader()}; ${other.cookieHeader()}` };
+      const answer = app.visitor().post('/logout', { headers });
+      if (comesFirst) await answer;
+      else await expectToWait(answer, asked, app);
+      await asked;
+      expect(handed.length > 0).toBe(what.includes('waitUntil'));
+      open();
+      await Promise.all(handed);
+      expect((await answer).status).toBe(303);
+    });
   });
 });
 
