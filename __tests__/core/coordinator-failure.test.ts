@@ -1,4 +1,4 @@
-import { EventEmitter } from 'node:events';
+import { EventEmitter, errorMonitor } from 'node:events';
 import { failureOf, UnreadableAnswer, watchConnection } from '../../lib/core/coordinator-failure.ts';
 
 describe('why a coordinator failed', () => {
@@ -72,4 +72,13 @@ it('a connection is watched without handling its errors', () => {
   expect(() => client.emit('error', error)).toThrow('WRONGPASS');
   expect(last()).toBe(error);
   expect(watchConnection({})()).toBeUndefined();
+});
+
+it('is one listener a client, however many adapters share it', () => {
+  const client = new EventEmitter();
+  const all = Array.from({ length: 20 }, () => watchConnection(client));
+  expect(client.listenerCount(errorMonitor)).toBe(1);
+  client.on('error', () => undefined);
+  client.emit('error', 'WRONGPASS');
+  expect(all.map((last) => last())).toEqual(all.map(() => 'WRONGPASS'));
 });

@@ -44,13 +44,19 @@ export function failureOf(thrown: unknown): CoordinatorFailure {
   return { reason: 'unavailable' };
 }
 
+/** What the connection of each client last failed with. One listener a client: Node warns of more than ten. */
+const watched = new WeakMap<object, { last: unknown }>();
+
 /**
  * What a client's connection last failed with, such as a refused password: commands fail with the connection only. It watches without
  * handling, so that an error without a listener still reaches the application.
  */
 export function watchConnection(client: object): () => unknown {
-  let last: unknown;
+  const known = watched.get(client);
+  if (known !== undefined) return () => known.last;
+  const seen = { last: undefined as unknown };
+  watched.set(client, seen);
   const on: unknown = Reflect.get(client, 'on');
-  if (typeof on === 'function') Reflect.apply(on, client, [errorMonitor, (error: unknown) => (last = error)]);
-  return () => last;
+  if (typeof on === 'function') Reflect.apply(on, client, [errorMonitor, (error: unknown) => (seen.last = error)]);
+  return () => seen.last;
 }
