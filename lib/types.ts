@@ -325,3 +325,6 @@ export type VerifyMessage = Measured &
 export type SignInMessage = Measured & (Failed | { readonly outcome: 'signed_in' });
 
 export type OnEvent = (event: AuthEvent) => void;
+
+/** Hands work that goes on after a response to the platform, such as Vercel's `waitUntil`. */
+export type WaitUntil = (work: Promise<unknown>) => unknown;

@@ -24,6 +24,7 @@ const serverFunctions = [
   'renewSession',
   'requireSameOrigin',
   'requireSession',
+  'sessionEnded',
   'storeSession',
   'takeNonce',
 ];

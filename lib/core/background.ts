@@ -1,7 +1,5 @@
+import type { WaitUntil } from '../types.ts';
 import { answerWithin } from './deadline.ts';
-
-/** Hands work that goes on after a response to the platform, such as Vercel's `waitUntil`. */
-export type WaitUntil = (work: Promise<unknown>) => unknown;
 
 /** Work that no response waits for, except where the platform may stop the process once the response is sent. */
 export interface Background {

@@ -1,8 +1,7 @@
-import type { WaitUntil } from '../core/background.ts';
 import * as v from 'valibot';
 import { patternProblem } from '../core/path-matcher.ts';
 import type { SharedCoordinator } from '../session/shared-coordinator.ts';
-import type { OnEvent } from '../types.ts';
+import type { OnEvent, WaitUntil } from '../types.ts';
 import type { Adapter, OnError } from './adapter.ts';
 
 /**
