@@ -35,6 +35,25 @@ describe.each(adapters)('$name refreshes once', ({ start }) => {
     expect(app.refreshes()).toHaveLength(before + 1);
   }
 
+  it('for each token, where an older cookie of the session is left beside it in any order', async () => {
+    // As after `cookieOptions.domain` was added: browsers then hold two cookies of the name, the older one first.
+    for (const order of ['older first', 'newer first']) {
+      const { cookie: older } = await withExpiredToken();
+      let newer = '';
+      const cookies = (): string => (order === 'older first' ? [older, newer] : [newer, older]).join('; ');
+      for (let renewals = 1; renewals <= 3; renewals += 1) {
+        const { status, setCookies } = await ask(cookies());
+        expect([order, renewals, status, app.refreshes().length]).toEqual([order, renewals, 200, renewals]);
+        newer = setCookies.map((line) => line.split(';', 1)[0]).join('; ');
+        expect((await ask(cookies())).status).toBe(200);
+        // Later than any answer is kept for those who hold the spent token.
+        app.clock.advance(60_000);
+        expect((await ask(cookies())).status).toBe(200);
+        app.expireTokens();
+      }
+    }
+  });
+
   it('for 50 requests in a burst', async () => {
     const { cookie } = await withExpiredToken();
     const answers = await Promise.all(Array.from({ length: 50 }, () => ask(cookie)));

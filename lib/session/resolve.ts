@@ -109,7 +109,7 @@ export function createResolve<Content>(context: SessionContext<Content>, renew: 
     const cookies = source.holding(all, candidates);
     const request = { cookieHeader, cookies, isHeadSent, client, signal, allowance: allowanceOf(client.ipAddress) };
     const findings = await untilAborted(lookAtAll(candidates, request), signal, outOfTime);
-    const renewable = findings.filter((finding) => finding.kind === 'renewable');
+    const renewable = withoutFormer(findings.filter((finding) => finding.kind === 'renewable'));
     for (const next of renewable.sort((one, other) => Number(other.isVerified) - Number(one.isVerified))) {
       if (findings.some(({ kind }) => kind === 'resolved')) break;
       // At the deadline, no further candidates are tried.
@@ -119,6 +119,16 @@ export function createResolve<Content>(context: SessionContext<Content>, renew: 
     const resolved = findings.find((finding) => finding.kind === 'resolved');
     return resolved?.resolution ?? conclude(read, findings, request);
   };
+}
+
+/** Of one session's tokens only the newest: a provider that is sent one of the spent ones takes it for stolen, and ends the session. */
+function withoutFormer<Content>(renewable: readonly Renewable<Content>[]): Renewable<Content>[] {
+  const isFormer = ({ sessionId, issuedAt }: Candidate<Content>): boolean =>
+    sessionId !== undefined &&
+    renewable.some(
+      ({ candidate: other, isVerified }) => isVerified && other.sessionId === sessionId && other.issuedAt > issuedAt,
+    );
+  return renewable.filter(({ candidate }) => !isFormer(candidate));
 }
 
 /** @returns what was found of each session, up to the first live one */
