@@ -301,12 +301,10 @@ describeWithoutProxy(
     it('by backendAuth', async () => {
       const app = await startBackend();
       const login = () =>
-        app
-          .visitor()
-          .post('/auth/login', {
-            headers: { ...headers, 'content-type': 'application/json' },
-            body: JSON.stringify(ada),
-          });
+        app.visitor().post('/auth/login', {
+          headers: { ...headers, 'content-type': 'application/json' },
+          body: JSON.stringify(ada),
+        });
       await expectOnce(
         'BACKEND_TRUST_PROXY',
         /trust proxy/,
