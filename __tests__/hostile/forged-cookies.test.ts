@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { requireSession } from '../../lib/backend/index.ts';
 import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import { readToken } from '../../lib/tokens/access-token.ts';
 import { ada, encodeSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
 import { sendText } from '../support/hosts.ts';
@@ -88,6 +89,23 @@ describe('twelve forged session cookies', () => {
       expect([app.supabase.requests.length - before, commands]).toEqual([0, []]);
     },
   );
+
+  it('hide no genuine session that they name, however new they say they are', async () => {
+    const visitor = await app.signedIn();
+    const cookie = visitor.cookieHeader();
+    const text = Buffer.from(cookie.replace(/^[^=]+=base64-/, ''), 'base64url').toString();
+    const { access_token: genuine } = JSON.parse(text) as { access_token: string };
+    const { session_id } = readToken(genuine).claims;
+    app.clock.advance(3_700_000);
+    const iat = Math.floor(app.clock.now() / 1000) - 60;
+    const claims = { role: 'authenticated', aud: 'authenticated', sub: 'x', session_id, iat, exp: iat + 30 };
+    // Of a key that the project does not publish (any more): only a refresh could tell.
+    const parts = [{ alg: 'ES256', kid: 'gone' }, claims].map((part) =>
+      Buffer.from(JSON.stringify(part)).toString('base64url'),
+    );
+    const newer = encodeSession({ access_token: `${parts.join('.')}.AAAA`, refresh_token: 'r' });
+    expect((await ask('/api/me', `${app.cookieName}=${newer}; ${cookie}`)).status).toBe(200);
+  });
 
   it('cost a sign-out no call and no command of the coordinator, and one check each', async () => {
     const cookie = asCookies(await forged(12));
