@@ -45,7 +45,11 @@ export async function askElsewhere(app: BackendApp, id: string, action?: 'approv
 }
 
 /** Another application of Ada's: it asks, the visitor allows it, and it gets its tokens. @param asking its name, or one that asks again */
-export async function connect(app: BackendApp, visitor: Visitor, asking: string | OAuthClient = 'Cursor') {
+export async function connect(
+  app: Pick<BackendApp, 'supabase'>,
+  visitor: Visitor,
+  asking: string | OAuthClient = 'Cursor',
+) {
   const verifier = randomBytes(32).toString('base64url');
   const codeChallenge = createHash('sha256').update(verifier).digest('base64url');
   const client =
