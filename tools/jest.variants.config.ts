@@ -30,6 +30,7 @@ const always = [
   'http/body',
   'http/adapter-router',
   'http/error-page',
+  'http/everywhere',
   'backend/recording-fetch',
   'backend/pages',
   'b2b/open-seal',
