@@ -4,10 +4,10 @@ import request from 'supertest';
 
 // Modules that are loaded with the first sign-in. On a server without a free file descriptor that fails.
 const modules = {
-  throttle: new URL('../lib/backend/throttle-counter.ts', import.meta.url).pathname,
+  throttle: new URL('../lib/backend/throttle/counter.ts', import.meta.url).pathname,
   workos: '@workos-inc/node',
-  backendStore: new URL('../lib/backend/store-session.ts', import.meta.url).pathname,
-  b2bStore: new URL('../lib/b2b/store-session.ts', import.meta.url).pathname,
+  backendStore: new URL('../lib/doors/store-session/backend.ts', import.meta.url).pathname,
+  b2bStore: new URL('../lib/doors/store-session/b2b.ts', import.meta.url).pathname,
 };
 
 /** Replaces a module by one that cannot be loaded the first time. */

@@ -40,7 +40,7 @@ describe('the nearest suites', () => {
     '__tests__/b2b/callback.test.ts': suite(300, `${path} > json`),
     '__tests__/http/body.test.ts': suite(20, `${path} > json`),
     '__tests__/http/reply.test.ts': suite(60, `${path} > json`),
-    '__tests__/core/url.test.ts': suite(2),
+    '__tests__/tools/url.test.ts': suite(2),
     '__tests__/b2b/events.test.ts': suite(40, `${path} > json`),
     '__tests__/b2b/slow.test.ts': { ...suite(0, `${path} > json`), ms: 9_000 },
   };

@@ -3,7 +3,7 @@ import { createClient } from 'redis';
 import { createOutageReport } from '../lib/session/outages.ts';
 import { createRevocations } from '../lib/session/revocations.ts';
 import { createTokenLines, placeOf } from '../lib/session/token-lines.ts';
-import { readToken } from '../lib/tokens/access-token.ts';
+import { readToken } from '../lib/session/jwt.ts';
 import type { Exchanged } from '../lib/session/token-lines.ts';
 import { createRedisCoordinator } from '../lib/redis/index.ts';
 import { startRedisServer } from '../__tests__/support/redis-server.ts';

@@ -7,13 +7,13 @@
 import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { sealData } from 'iron-session';
-import { startSupabaseStandIn } from '../example-app/providers/supabase/stand-in.ts';
-import type { SupabaseStandIn } from '../example-app/providers/supabase/stand-in.ts';
+import { startSupabaseStandIn } from '../stand-ins/supabase/stand-in.ts';
+import type { SupabaseStandIn } from '../stand-ins/supabase/stand-in.ts';
 import { serve } from '../__tests__/support/servers.ts';
 import type { RunningServer } from '../__tests__/support/servers.ts';
 import { send } from '../__tests__/support/visitor.ts';
-import { demoUsers, startWorkosStandIn } from '../example-app/providers/workos/index.ts';
-import type { WorkosStandIn } from '../example-app/providers/workos/index.ts';
+import { demoUsers, startWorkosStandIn } from '../stand-ins/workos/index.ts';
+import type { WorkosStandIn } from '../stand-ins/workos/index.ts';
 
 const requests = 50;
 const outageRequests = 5;

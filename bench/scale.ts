@@ -19,8 +19,8 @@ import { parseArgs } from 'node:util';
 import { sealData } from 'iron-session';
 import { startRedisCluster } from '../__tests__/support/redis-cluster.ts';
 import { startRedisServer } from '../__tests__/support/redis-server.ts';
-import { demoUsers, startWorkosStandIn } from '../example-app/providers/workos/index.ts';
-import type { WorkosStandIn } from '../example-app/providers/workos/index.ts';
+import { demoUsers, startWorkosStandIn } from '../stand-ins/workos/index.ts';
+import type { WorkosStandIn } from '../stand-ins/workos/index.ts';
 import { loadManySessions } from './many-sessions.ts';
 import type { ScaleAppOptions, ScaleAppReport } from './scale-app.ts';
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-import { nodeProblem } from '../lib/core/node-version.ts';
+import { nodeProblem } from '../lib/tools/node-version.ts';
 
 /** `npx express-auth-adapters <command>`. The stand-ins are loaded by their own command only. */
 const tooOld = nodeProblem();
 if (tooOld !== undefined) {
   process.stderr.write(`${tooOld}\n`);
   process.exitCode = 1;
-} else if (process.argv[2] === 'providers') await import('../example-app/providers-only.ts');
+} else if (process.argv[2] === 'providers') await import('../stand-ins/providers-only.ts');
 else await import('../lib/doctor/cli.ts');

@@ -12,7 +12,7 @@ import { clientPage } from './pages/client.ts';
 import { homePage } from './pages/home.ts';
 import type { Side } from './pages/home.ts';
 import { problemPage } from './pages/problem.ts';
-import type { Providers } from './providers.ts';
+import type { Providers } from '../stand-ins/providers.ts';
 import { requestTrail } from './request-trail.ts';
 import { companyRoutes } from './routes/company.ts';
 import { cookieRoutes } from './routes/cookies.ts';

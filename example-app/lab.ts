@@ -1,5 +1,5 @@
 import type { EventLog } from './event-log.ts';
-import type { Providers } from './providers.ts';
+import type { Providers } from '../stand-ins/providers.ts';
 
 /** Provider failures, triggered by buttons. */
 export interface Lab {

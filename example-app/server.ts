@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { ConfigurationError } from 'express-auth-adapters/b2b';
 import { banner } from './banner.ts';
 import { PortTakenError } from './listen.ts';
-import { readSettings, SettingsError } from './settings.ts';
+import { readSettings, SettingsError } from '../stand-ins/settings.ts';
 import { startExample } from './start.ts';
 
 try {

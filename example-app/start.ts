@@ -4,9 +4,9 @@ import { listenOnLocalhost } from './listen.ts';
 import { liveSockets } from './live.ts';
 import { neighbor } from './neighbor.ts';
 import { openNotes } from './notes.ts';
-import { startProviders } from './providers.ts';
-import type { Providers } from './providers.ts';
-import type { Settings } from './settings.ts';
+import { startProviders } from '../stand-ins/providers.ts';
+import type { Providers } from '../stand-ins/providers.ts';
+import type { Settings } from '../stand-ins/settings.ts';
 
 export interface RunningExample {
   /** `http://localhost:<port>` */

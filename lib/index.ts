@@ -38,4 +38,4 @@ export type {
   ThrottleRedisClient,
   Translation,
 } from './backend/index.ts';
-export * from './http/index.ts';
+export * from './every-entry.ts';

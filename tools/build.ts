@@ -14,20 +14,20 @@ const imported = [
   ...['b2b', 'backend', 'client', 'passport', 'redis', 'testing'].map((name) => `${name}/index`),
   ...globSync('*.ts', { cwd: 'lib/texts' }).map((file) => `texts/${file.slice(0, -'.ts'.length)}`),
 ];
-const commands = { cli: 'bin/cli.ts', 'doctor/cli': 'lib/doctor/cli.ts', providers: 'example-app/providers-only.ts' };
+const commands = { cli: 'bin/cli.ts', 'doctor/cli': 'lib/doctor/cli.ts', providers: 'stand-ins/providers-only.ts' };
 
 /** A file in dist/, and its modules by their paths below lib/. */
 const part = (name: string, modules: RegExp) => ({ name, test: (module: string) => modules.test(pathInLib(module)) });
 
 /** The lowest floor first: a module belongs to the first part that it matches, with those that it imports. */
 const parts = [
-  part('core', /^(?:errors|error-table|types|core\/.*|tokens\/.*)\./),
+  part('core', /^(?:errors|error-table|types|tools\/.*|session\/(?:jwt|keys))\./),
   part('session', /^session\//),
-  part('http', /^http\//),
+  part('http', /^(?:every-entry\.|(?:http|options|pages)\/|doors\/(?!sql\/|store-session\/(?:b2b|backend)\.))/),
   // Without what loads on its first use.
   { ...part('b2b/adapter', /^b2b\//), tags: ['$initial' as const] },
-  { ...part('backend/adapter', /^backend\//), tags: ['$initial' as const] },
-  part('backend/consent', /^backend\/(?:oauth-server|pages\/consent|routes\/(?:apps|consent)-route)\./),
+  { ...part('backend/adapter', /^(?:backend|doors\/sql)\//), tags: ['$initial' as const] },
+  part('backend/consent', /^backend\/consent\//),
 ];
 
 const shared = {
@@ -91,7 +91,7 @@ async function write(input: InputOptions, output: OutputOptions): Promise<void> 
   await bundle.close();
 }
 
-/** `http/page.ts`, also for its declaration. */
+/** `pages/page.ts`, also for its declaration. */
 function pathInLib(module: string): string {
   const path = relative(import.meta.dirname, module).replaceAll('\\', '/');
   return path.replace(/^\.\.\/(?:lib|reports\/declarations)\//, '').replace(/\.d\.ts$/, '.ts');

@@ -19,7 +19,7 @@ const variants: readonly (readonly [HostVariant, Partial<Variant>])[] = [
 ];
 
 /** The suites whose application `__tests__/support/application.ts` builds. */
-const suites = ['b2b', 'backend', 'http', 'reliability', 'hostile'];
+const suites = ['b2b', 'backend', 'doors', 'http', 'options', 'pages', 'reliability', 'hostile'];
 
 // Slow suites, or suites without such an application: the path matcher, property tests, suites with their own servers.
 const always = [
@@ -29,7 +29,9 @@ const always = [
   'http/message',
   'http/body',
   'http/adapter-router',
-  'http/error-page',
+  'pages/error-page',
+  // They go through all hosts themselves.
+  'doors/resource/(?:guard|hostile|metadata|options|token-verifier|tokens)',
   'http/everywhere',
   'backend/recording-fetch',
   'backend/pages',

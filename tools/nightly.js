@@ -27,7 +27,7 @@ const properties = jest(
   [
     '--testTimeout=3600000',
     '--maxWorkers=2',
-    '__tests__/core/return-to',
+    '__tests__/tools/return-to',
     '__tests__/hostile',
     '__tests__/session/record',
   ],

@@ -7,10 +7,10 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { html, render } from '../lib/core/html.ts';
-import type { Html } from '../lib/core/html.ts';
-import { passkeyScript } from '../lib/backend/passkey-script.ts';
-import { stylesheetFor } from '../lib/http/stylesheet.ts';
+import { html, render } from '../lib/tools/html.ts';
+import type { Html } from '../lib/tools/html.ts';
+import { passkeyScript } from '../lib/backend/webauthn/script.ts';
+import { stylesheetFor } from '../lib/pages/style.ts';
 import { ar } from '../lib/texts/ar.ts';
 import { de } from '../lib/texts/de.ts';
 import { everyPageState } from '../__tests__/support/built-in-pages.ts';

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { format, resolveConfig } from 'prettier';
 import { rolldown } from 'rolldown';
 
-const path = 'lib/backend/passkey-script.ts';
+const path = 'lib/backend/webauthn/script.ts';
 
 const bundle = await rolldown({
   input: 'lib/client/passkey-page.ts',

@@ -71,7 +71,7 @@ function testSdks() {
       .map((name) => `${name} ${versionIn(join(modules, name))}`)
       .join(', ')}`,
   );
-  const suites = ['b2b', 'backend'].flatMap(suitesIn).filter((file) => hasTurn(file, 'sdks-oldest'));
+  const suites = ['b2b', 'backend', 'doors'].flatMap(suitesIn).filter((file) => hasTurn(file, 'sdks-oldest'));
   test(suites, { TEST_SDKS: modules });
 }
 

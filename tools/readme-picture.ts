@@ -7,7 +7,7 @@ import { fork } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { startSupabaseStandIn } from '../example-app/providers/supabase/stand-in.ts';
+import { startSupabaseStandIn } from '../stand-ins/supabase/stand-in.ts';
 import { launchBrowser } from '../__tests__/support/browser.ts';
 import { codeBlocks } from '../__tests__/support/markdown.ts';
 import type { ExampleReport } from '../__tests__/support/run-examples.ts';

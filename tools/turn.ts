@@ -11,6 +11,7 @@ const hosts: readonly HostVariant[] = ['Express 4', 'node:http', 'Connect', 'Ope
 const peers: Readonly<Record<string, readonly PeerVersions[]>> = {
   b2b: ['sdks-oldest'],
   backend: ['sdks-oldest'],
+  doors: ['sdks-oldest'],
   hostile: ['express4-oldest', 'express4-newest', 'express5-oldest', 'express5-newest'],
 };
 

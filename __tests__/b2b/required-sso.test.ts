@@ -1,6 +1,6 @@
 import { demoUsers, startB2bApp } from '../support/b2b-app.ts';
 import type { B2bApp } from '../support/b2b-app.ts';
-import type { StandInUser } from '../../example-app/providers/workos/index.ts';
+import type { StandInUser } from '../../stand-ins/workos/index.ts';
 
 const { personal, twoOrganizations } = demoUsers;
 const [north, south] = twoOrganizations.organizations;

@@ -1,8 +1,8 @@
-import { createB2bSource } from '../../lib/b2b/session-cookie.ts';
+import { createB2bSource } from '../../lib/b2b/session.ts';
 import { createSeal, parseStoredSession, renewedSession, sealedLength } from '../../lib/b2b/seal.ts';
 import type { Seal } from '../../lib/b2b/seal.ts';
 import { AuthError } from '../../lib/errors.ts';
-import { cookieBytes } from '../../lib/core/cookie-chunks.ts';
+import { cookieBytes } from '../../lib/tools/cookie-chunks.ts';
 
 const seal = createSeal(['a password of thirty-two characters']);
 

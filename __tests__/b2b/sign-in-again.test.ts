@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { jest } from '@jest/globals';
 import { authenticateUpgrade, currentSession, endSession, requireSession } from '../../lib/b2b/index.ts';
-import type { StandInUser } from '../../example-app/providers/workos/index.ts';
+import type { StandInUser } from '../../stand-ins/workos/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
 import { sendText } from '../support/hosts.ts';

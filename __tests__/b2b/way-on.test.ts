@@ -3,7 +3,7 @@ import type { AuthErrorCode } from '../../lib/errors.ts';
 import { refusals as codes } from '../../lib/b2b/refusals.ts';
 import { requireSession } from '../../lib/b2b/index.ts';
 import type { OnB2bSignIn } from '../../lib/b2b/index.ts';
-import type { Switches } from '../../example-app/providers/workos/index.ts';
+import type { Switches } from '../../stand-ins/workos/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
 import { sendText } from '../support/hosts.ts';

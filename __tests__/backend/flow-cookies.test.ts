@@ -1,4 +1,4 @@
-import { encodeCookieValue } from '../../lib/core/cookies.ts';
+import { encodeCookieValue } from '../../lib/tools/cookies.ts';
 import { createFlowCookies } from '../../lib/backend/flow-cookies.ts';
 import type { FlowCookies, SignInFlow } from '../../lib/backend/flow-cookies.ts';
 

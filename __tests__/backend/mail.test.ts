@@ -1,9 +1,9 @@
 import { getSupabaseClient } from '../../lib/backend/index.ts';
 import { sendText } from '../support/hosts.ts';
-import { follow } from '../../example-app/providers/supabase/browser.ts';
+import { follow } from '../../stand-ins/supabase/browser.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
-import type { Mail } from '../../example-app/providers/supabase/stand-in.ts';
+import type { Mail } from '../../stand-ins/supabase/stand-in.ts';
 import type { Visitor } from '../support/visitor.ts';
 
 const eve = { email: 'eve@example.com', password: 'battery staple' };

@@ -1,6 +1,6 @@
 import { signInPage } from '../../lib/backend/pages/credentials.ts';
-import { render } from '../../lib/core/html.ts';
-import type { BuiltInPage } from '../../lib/http/index.ts';
+import { render } from '../../lib/tools/html.ts';
+import type { BuiltInPage } from '../../lib/every-entry.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 import { everyPageState, requestOf, siteOf } from '../support/built-in-pages.ts';
 

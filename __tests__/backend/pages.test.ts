@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { FormProblem } from '../../lib/backend/form-fields.ts';
+import { FormProblem } from '../../lib/backend/fields.ts';
 import { codePage, signedInPage, signInPage, signUpPage } from '../../lib/backend/pages/credentials.ts';
-import { verifyPage } from '../../lib/backend/pages/factors.ts';
+import { verifyPage } from '../../lib/backend/factors/page.ts';
 import {
   addressChangedPage,
   confirmPage,
@@ -15,15 +15,15 @@ import type { FormState, PageRequest } from '../../lib/backend/pages/parts.ts';
 import { resendAfter } from '../../lib/backend/pages/resend.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
-import { render } from '../../lib/core/html.ts';
+import { render } from '../../lib/tools/html.ts';
 import { errorTable } from '../../lib/error-table.ts';
 import { AuthError } from '../../lib/errors.ts';
-import { emblemOf } from '../../lib/http/emblems.ts';
-import type { Emblem } from '../../lib/http/emblems.ts';
-import { createBrands } from '../../lib/http/page-options.ts';
-import { createTexts, sharedText } from '../../lib/http/page-text.ts';
+import { emblemOf } from '../../lib/pages/icons.ts';
+import type { Emblem } from '../../lib/pages/icons.ts';
+import { createBrands } from '../../lib/pages/options.ts';
+import { createTexts, sharedText } from '../../lib/pages/texts.ts';
 import type { Reply } from '../../lib/http/reply.ts';
-import { signOutPage } from '../../lib/http/page.ts';
+import { signOutPage } from '../../lib/pages/page.ts';
 import { emailProblem, everyPageState, failure, requestOf, siteOf } from '../support/built-in-pages.ts';
 
 function markupOf(reply: Reply): string {

@@ -1,7 +1,7 @@
 import { isRecent, signInTime } from '../../lib/backend/pending.ts';
 import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
-import type { SessionJson } from '../../example-app/providers/supabase/stand-in.ts';
+import type { SessionJson } from '../../stand-ins/supabase/stand-in.ts';
 import { createShared } from '../support/shared-memory.ts';
 import { flowPrefix } from '../support/variant.ts';
 import type { Visitor } from '../support/visitor.ts';

@@ -10,7 +10,7 @@ import {
   rethrowStaleKeys,
 } from '../../lib/backend/provider-errors.ts';
 import { AuthError } from '../../lib/errors.ts';
-import { urgentWindowMs } from '../../lib/tokens/access-token.ts';
+import { urgentWindowMs } from '../../lib/session/jwt.ts';
 import type { ProviderResponse } from '../../lib/backend/connection.ts';
 
 const none: ProviderResponse = { kind: 'none' };

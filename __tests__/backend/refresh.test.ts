@@ -1,6 +1,6 @@
 import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
-import type { Fault } from '../../example-app/providers/supabase/stand-in.ts';
+import type { Fault } from '../../stand-ins/supabase/stand-in.ts';
 import { until } from '../support/until.ts';
 
 let app: BackendApp;

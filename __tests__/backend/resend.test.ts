@@ -1,5 +1,5 @@
 import { resendAfter, resendOf } from '../../lib/backend/pages/resend.ts';
-import { openingSeconds, stylesheet } from '../../lib/http/stylesheet.ts';
+import { openingSeconds, stylesheet } from '../../lib/pages/style.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import type { Answer } from '../support/visitor.ts';

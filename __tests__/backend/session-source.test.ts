@@ -1,7 +1,7 @@
-import { cookieBytes } from '../../lib/core/cookie-chunks.ts';
-import type { CookieWrite, RequestCookies } from '../../lib/core/cookies.ts';
-import { readToken } from '../../lib/tokens/access-token.ts';
-import type { TokenVerdict } from '../../lib/tokens/access-token.ts';
+import { cookieBytes } from '../../lib/tools/cookie-chunks.ts';
+import type { CookieWrite, RequestCookies } from '../../lib/tools/cookies.ts';
+import { readToken } from '../../lib/session/jwt.ts';
+import type { TokenVerdict } from '../../lib/session/jwt.ts';
 import { createBackendSource } from '../../lib/backend/session-source.ts';
 import {
   createSessionCookie,

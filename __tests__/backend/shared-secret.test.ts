@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ada, encodeSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
-import type { Fault } from '../../example-app/providers/supabase/stand-in.ts';
+import type { Fault } from '../../stand-ins/supabase/stand-in.ts';
 
 let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));

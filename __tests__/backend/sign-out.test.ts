@@ -3,7 +3,7 @@ import { ada, encodeSession, postForm, setSession, startBackendApp } from '../su
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { createShared } from '../support/shared-memory.ts';
 import type { Visitor } from '../support/visitor.ts';
-import type { Fault } from '../../example-app/providers/supabase/stand-in.ts';
+import type { Fault } from '../../stand-ins/supabase/stand-in.ts';
 
 const grace = { email: 'grace@example.com', password: 'long enough' };
 const statusOf = async (visitor: Visitor): Promise<number> => (await visitor.getJson('/auth/session')).status;

@@ -1,6 +1,6 @@
 import { createSubmitOnce } from '../../lib/backend/double-submit.ts';
-import type { CookieWrite } from '../../lib/core/cookies.ts';
-import type { AuthRequest } from '../../lib/http/auth-request.ts';
+import type { CookieWrite } from '../../lib/tools/cookies.ts';
+import type { AuthRequest } from '../../lib/http/request.ts';
 import { redirect } from '../../lib/http/reply.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 

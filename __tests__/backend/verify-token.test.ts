@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { JWK } from 'jose';
-import { createKeySet } from '../../lib/tokens/key-set.ts';
-import { readToken } from '../../lib/tokens/access-token.ts';
+import { createKeySet } from '../../lib/session/keys.ts';
+import { readToken } from '../../lib/session/jwt.ts';
 import type { Introspection } from '../../lib/backend/supabase.ts';
 import { foreignClient } from '../../lib/backend/session-cookie.ts';
 import { createTokenVerifier } from '../../lib/backend/verify-token.ts';

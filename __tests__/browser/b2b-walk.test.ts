@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import type { BrowserContext, Page } from 'playwright-core';
-import { demoUsers } from '../../example-app/providers/workos/index.ts';
+import { demoUsers } from '../../stand-ins/workos/index.ts';
 import type { RunningExample } from '../../example-app/start.ts';
 import { axeFaults } from '../support/axe.ts';
 import { launchBrowser } from '../support/browser.ts';

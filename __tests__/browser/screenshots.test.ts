@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { stylesheet } from '../../lib/http/stylesheet.ts';
+import { stylesheet } from '../../lib/pages/style.ts';
 import { sendReply } from '../../lib/http/reply.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 import { launchBrowser } from '../support/browser.ts';

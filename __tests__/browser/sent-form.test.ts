@@ -1,8 +1,8 @@
 import { jest } from '@jest/globals';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import type { ServerResponse } from 'node:http';
-import { render } from '../../lib/core/html.ts';
-import { stylesheet } from '../../lib/http/stylesheet.ts';
+import { render } from '../../lib/tools/html.ts';
+import { stylesheet } from '../../lib/pages/style.ts';
 import { sendReply } from '../../lib/http/reply.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 import { launchBrowser } from '../support/browser.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { b2bVariables, readB2bOptions } from '../../lib/b2b/options.ts';
 import { backendSchema, env as backendVariables } from '../../lib/backend/option-schema.ts';
 import { ConfigurationError } from '../../lib/errors.ts';
-import { sharedEntries } from '../../lib/http/options.ts';
+import { sharedEntries } from '../../lib/options/shared.ts';
 import { optionsOf, parseComment } from '../../tools/option-table.ts';
 
 const namesOf = (interfaceName: string): string[] => optionsOf(interfaceName).map(({ name }) => name);

@@ -2,9 +2,9 @@ import { globSync, readFileSync } from 'node:fs';
 import { paths as backendPaths } from '../../lib/backend/option-schema.ts';
 import { readB2bOptions } from '../../lib/b2b/options.ts';
 import { createB2bClient, createBackendClient } from '../../lib/client/index.ts';
-import { stylesheetFor } from '../../lib/http/stylesheet.ts';
+import { stylesheetFor } from '../../lib/pages/style.ts';
 import { everyPageState } from '../support/built-in-pages.ts';
-import { render } from '../../lib/core/html.ts';
+import { render } from '../../lib/tools/html.ts';
 import { codeBlocks, markdownFiles } from '../support/markdown.ts';
 
 const read = (path: string): string => readFileSync(path, 'utf8');

@@ -64,7 +64,7 @@ const areas: Readonly<Record<Area, readonly Text[]>> = {
     'bench/*.md',
     '.github/**/*.{md,yml}',
   ).flatMap(lines),
-  'example app': pathsOf('example-app/**/*.{ts,js,md}').flatMap(lines),
+  'example app': pathsOf('example-app/**/*.{ts,js,md}', 'stand-ins/**/*.{ts,js,md}').flatMap(lines),
   tools: pathsOf('tools/*.{js,ts}', 'bench/*.ts', 'bench/variants/*.js', '.ci/*').flatMap(lines),
   tests: pathsOf('__tests__/**/*.{ts,js}')
     .filter((path) => !otherWords.includes(path))

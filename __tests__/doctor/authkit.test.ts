@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { startWorkos } from '../support/workos.ts';
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import type { WorkosStandIn } from '../../stand-ins/workos/index.ts';
 import { startAuthkitIssuer } from '../support/authkit-issuer.ts';
 import { examine, lines, workosEnv } from '../support/doctor.ts';
 import { sendJson } from '../support/hosts.ts';

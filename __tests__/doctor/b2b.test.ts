@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { startWorkos } from '../support/workos.ts';
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import type { WorkosStandIn } from '../../stand-ins/workos/index.ts';
 import { freePortsInARow, serve } from '../support/servers.ts';
 import { examine, lines, workosEnv } from '../support/doctor.ts';
 

@@ -1,5 +1,5 @@
-import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
-import type { SupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
+import { startSupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
+import type { SupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
 import { examine, lines, supabaseEnv } from '../support/doctor.ts';
 
 let supabase: SupabaseStandIn;

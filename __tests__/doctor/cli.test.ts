@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
-import type { SupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
+import { startSupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
+import type { SupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
 import { runCli, supabaseEnv } from '../support/doctor.ts';
 
 let supabase: SupabaseStandIn;

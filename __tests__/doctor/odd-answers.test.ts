@@ -1,7 +1,7 @@
 // Answers that no correct provider gives, from a provider or from a server in its place.
 import { randomBytes } from 'node:crypto';
 import { startWorkos } from '../support/workos.ts';
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import type { WorkosStandIn } from '../../stand-ins/workos/index.ts';
 import { examine, lines, workosEnv } from '../support/doctor.ts';
 import { serve } from '../support/servers.ts';
 import { startSupabaseStandIn } from '../support/supabase-stand-in/index.ts';

@@ -3,8 +3,8 @@ import type { RunningExample } from '../../example-app/start.ts';
 import { createApp } from '../../example-app/app.ts';
 import { createLab } from '../../example-app/lab.ts';
 import { createEventLog } from '../../example-app/event-log.ts';
-import { demoUsers } from '../../example-app/providers/workos/index.ts';
-import { visitor as hostedPage } from '../../example-app/providers/workos/visitor.ts';
+import { demoUsers } from '../../stand-ins/workos/index.ts';
+import { visitor as hostedPage } from '../../stand-ins/workos/visitor.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Visitor } from '../support/visitor.ts';
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { startProviders } from '../../example-app/providers.ts';
-import type { Providers } from '../../example-app/providers.ts';
-import { demoUsers } from '../../example-app/providers/workos/index.ts';
-import { visitor as hostedPage } from '../../example-app/providers/workos/visitor.ts';
+import { startProviders } from '../../stand-ins/providers.ts';
+import type { Providers } from '../../stand-ins/providers.ts';
+import { demoUsers } from '../../stand-ins/workos/index.ts';
+import { visitor as hostedPage } from '../../stand-ins/workos/visitor.ts';
 import { startExampleProcess } from '../support/example-app.ts';
 import { freePortsInARow } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';

@@ -3,8 +3,8 @@ import { serve } from '../support/servers.ts';
 import { startExampleProcess } from '../support/example-app.ts';
 import type { ExampleProcess } from '../support/example-app.ts';
 import { createVisitor } from '../support/visitor.ts';
-import { demoUsers } from '../../example-app/providers/workos/index.ts';
-import { visitor as hostedPage } from '../../example-app/providers/workos/visitor.ts';
+import { demoUsers } from '../../stand-ins/workos/index.ts';
+import { visitor as hostedPage } from '../../stand-ins/workos/visitor.ts';
 
 // Each start is a process of its own, which is slow on a busy machine.
 jest.setTimeout(30_000);

@@ -1,6 +1,6 @@
 import { createClient } from '@supabase/supabase-js';
-import { startSupabaseLocal } from '../../example-app/providers/supabase/index.ts';
-import type { SupabaseLocal } from '../../example-app/providers/supabase/index.ts';
+import { startSupabaseLocal } from '../../stand-ins/supabase/index.ts';
+import type { SupabaseLocal } from '../../stand-ins/supabase/index.ts';
 
 const siteUrl = 'http://localhost:3999';
 let backend: SupabaseLocal;

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { WorkOS } from '@workos-inc/node';
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
-import { demoUsers } from '../../example-app/providers/workos/index.ts';
+import { demoUsers } from '../../stand-ins/workos/index.ts';
 import { startWorkos } from '../support/workos.ts';
-import type { Fault, WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import type { Fault, WorkosStandIn } from '../../stand-ins/workos/index.ts';
 
 const clientId = 'client_01JC4XM0000000000000000000';
 const apiKey = randomBytes(24).toString('base64url');

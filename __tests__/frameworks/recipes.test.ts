@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import type { StandInUser, WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { demoUsers, startWorkosStandIn } from '../../stand-ins/workos/index.ts';
+import type { StandInUser, WorkosStandIn } from '../../stand-ins/workos/index.ts';
 import { recipeBlock, runExamples, withoutTypes } from '../support/recipe-code.ts';
 import type { RunningExamples } from '../support/recipe-code.ts';
 import { createVisitor } from '../support/visitor.ts';

@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
-import type { SupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
+import { startSupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
+import type { SupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
 import { codeBlocks } from '../support/markdown.ts';
 
 interface FunctionAnswer {

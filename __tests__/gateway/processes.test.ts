@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
-import { demoUsers } from '../../example-app/providers/workos/index.ts';
+import { demoUsers } from '../../stand-ins/workos/index.ts';
 import { codeBlocks, markdownFiles } from '../support/markdown.ts';
 import { startNginx } from '../support/nginx-server.ts';
 import type { NginxServer } from '../support/nginx-server.ts';

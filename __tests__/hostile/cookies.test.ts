@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { SignJWT, exportJWK } from 'jose';
 import type { JWK, JWTPayload } from 'jose';
 import { createSeal } from '../../lib/b2b/seal.ts';
-import { readToken } from '../../lib/tokens/access-token.ts';
+import { readToken } from '../../lib/session/jwt.ts';
 import { demoUsers } from '../support/b2b-app.ts';
 import { ada, encodeSession } from '../support/backend-app.ts';
 import { startBothApp } from '../support/both-app.ts';

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { IncomingMessage } from 'node:http';
 import { jest } from '@jest/globals';
-import { createClientAddress } from '../../lib/backend/client-address.ts';
+import { createClientAddress } from '../../lib/backend/throttle/client-address.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { itWithoutProxy } from '../support/only.ts';

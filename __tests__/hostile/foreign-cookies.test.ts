@@ -1,10 +1,10 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { sealData } from 'iron-session';
 import { AuthError, authenticateUpgrade, forwardAuth, getSupabaseClient, requireSession } from '../../lib/index.ts';
-import { readToken } from '../../lib/tokens/access-token.ts';
-import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
-import type { SupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { readToken } from '../../lib/session/jwt.ts';
+import { startSupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
+import type { SupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
+import type { WorkosStandIn } from '../../stand-ins/workos/index.ts';
 import { ada, encodeSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
 import { demoUsers, startB2bApp } from '../support/b2b-app.ts';

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { requireSession } from '../../lib/backend/index.ts';
-import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
-import { readToken } from '../../lib/tokens/access-token.ts';
+import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
+import { readToken } from '../../lib/session/jwt.ts';
 import { ada, encodeSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
 import { sendText } from '../support/hosts.ts';

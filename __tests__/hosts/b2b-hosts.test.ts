@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { b2bAuth, currentSession, requireSession } from '../../lib/b2b/index.ts';
-import { demoUsers } from '../../example-app/providers/workos/index.ts';
+import { demoUsers } from '../../stand-ins/workos/index.ts';
 import { startWorkos } from '../support/workos.ts';
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import type { WorkosStandIn } from '../../stand-ins/workos/index.ts';
 import { fronts, hosts } from '../support/hosts.ts';
 import type { Host } from '../support/hosts.ts';
 import { serve } from '../support/servers.ts';

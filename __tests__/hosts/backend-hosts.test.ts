@@ -2,7 +2,7 @@ import { backendAuth, currentSession, requireSession } from '../../lib/backend/i
 import { fronts, hosts } from '../support/hosts.ts';
 import type { Host } from '../support/hosts.ts';
 import { serve } from '../support/servers.ts';
-import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
+import { startSupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
 import { frontNames, hostNames } from '../support/variant.ts';
 import { createVisitor } from '../support/visitor.ts';
 

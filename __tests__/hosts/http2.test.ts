@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers';
 import { b2bAuth, currentSession, requireSession } from '../../lib/b2b/index.ts';
 import { createB2bTestKit, createBackendTestKit } from '../../lib/testing/index.ts';
 import { backendAuth, withUser } from '../../lib/backend/index.ts';
-import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
-import type { SupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
+import { startSupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
+import type { SupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
 import { createRecordingPool } from '../support/recording-pool.ts';
 
 const kit = createB2bTestKit();

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import type { ServerResponse } from 'node:http';
 import { once } from 'node:events';
-import type { CookieAttributes } from '../../lib/core/cookies.ts';
+import type { CookieAttributes } from '../../lib/tools/cookies.ts';
 import { createCookieJar, jarOf } from '../../lib/http/cookie-jar.ts';
 import { serve } from '../support/servers.ts';
 import type { RunningServer } from '../support/servers.ts';

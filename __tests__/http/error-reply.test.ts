@@ -1,9 +1,9 @@
 import { jest } from '@jest/globals';
 import { format } from 'node:util';
-import { render } from '../../lib/core/html.ts';
+import { render } from '../../lib/tools/html.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode } from '../../lib/errors.ts';
-import { NotAccepted } from '../../lib/http/acceptance.ts';
+import { NotAccepted } from '../../lib/http/accept.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
 import {
   errorBody,

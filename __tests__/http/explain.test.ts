@@ -1,8 +1,8 @@
 import { format } from 'node:util';
 import createDebug from 'debug';
 import { AuthError } from '../../lib/errors.ts';
-import { forwardAuth } from '../../lib/http/index.ts';
-import type { AuthRequest } from '../../lib/http/auth-request.ts';
+import { forwardAuth } from '../../lib/every-entry.ts';
+import type { AuthRequest } from '../../lib/http/request.ts';
 import { refusalReason } from '../../lib/http/error-reply.ts';
 import { startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';

@@ -1,4 +1,4 @@
-import type { CookieAttributes } from '../../lib/core/cookies.ts';
+import type { CookieAttributes } from '../../lib/tools/cookies.ts';
 import { cookieProblems, readHostCookies, toHostCookie } from '../../lib/http/cookie-jar.ts';
 
 const cookieOptions: Omit<CookieAttributes, 'secure'> = { path: '/', sameSite: 'lax', httpOnly: true, maxAge: 60 };

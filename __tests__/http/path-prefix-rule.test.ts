@@ -1,5 +1,5 @@
 import { prefixPaths as ofClient } from '../../lib/client/send.ts';
-import { prefixPaths } from '../../lib/http/read-options.ts';
+import { prefixPaths } from '../../lib/options/read.ts';
 
 it.each([
   ['/auth/login', '/v1/auth/login'],

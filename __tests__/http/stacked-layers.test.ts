@@ -1,7 +1,7 @@
 import express from 'express';
 import express4 from 'express4';
 import { protectedBefore, stackedAdapters, stackedHandlers } from '../../lib/http/express-stack.ts';
-import { createPathMatcher } from '../../lib/core/path-matcher.ts';
+import { createPathMatcher } from '../../lib/tools/path-matcher.ts';
 import { traceLayers } from '../support/traced-layers.ts';
 import { variant } from '../support/variant.ts';
 import { applicationOf, createAdapter, routerOf } from '../support/mounted-adapter.ts';

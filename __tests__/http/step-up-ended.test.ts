@@ -1,6 +1,6 @@
 import { AuthError, requireSession } from '../../lib/index.ts';
 import { askSecondFactor } from '../../lib/http/step-up.ts';
-import type { AuthRequest } from '../../lib/http/auth-request.ts';
+import type { AuthRequest } from '../../lib/http/request.ts';
 import type { Session } from '../../lib/index.ts';
 import { ada, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';

@@ -1,10 +1,10 @@
 import { jest } from '@jest/globals';
-import { noBackground } from '../../lib/core/background.ts';
+import { noBackground } from '../../lib/tools/background.ts';
 import { createSeal } from '../../lib/b2b/seal.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
-import { createBrands } from '../../lib/http/page-options.ts';
-import { sharedText } from '../../lib/http/page-text.ts';
+import { createBrands } from '../../lib/pages/options.ts';
+import { sharedText } from '../../lib/pages/texts.ts';
 import { createAuthRouter } from '../../lib/http/router.ts';
 import { requireSession } from '../../lib/index.ts';
 import type { BackendSession, RequireSessionOptions } from '../../lib/index.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
-import { startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { startWorkosStandIn } from '../../stand-ins/workos/index.ts';
 import { startAuthkitIssuer } from '../support/authkit-issuer.ts';
 import { codeBlocks } from '../support/markdown.ts';
 import { runExamples } from '../support/recipe-code.ts';

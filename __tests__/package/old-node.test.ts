@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { nodeProblem } from '../../lib/core/node-version.ts';
+import { nodeProblem } from '../../lib/tools/node-version.ts';
 
 /** What a Node says that is too old, with the built package. tools/ installs it. */
 const oldNode = join(process.cwd(), 'tools/node_modules/node20/bin/node');

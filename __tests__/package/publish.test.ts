@@ -86,15 +86,10 @@ const declared = [
 
 /** Commands, and the parts that load on their first use. */
 const undeclared = [
-  ...['cli', 'doctor/cli', 'providers', 'b2b/store-session'],
-  ...[
-    'consent',
-    'routes/apps-route',
-    'routes/consent-route',
-    'store-session',
-    'throttle-counter',
-    'throttle-store',
-  ].map((name) => `backend/${name}`),
+  ...['cli', 'doctor/cli', 'providers', 'doors/store-session/b2b', 'doors/store-session/backend'],
+  ...['consent', 'consent/apps-route', 'consent/route', 'throttle/counter', 'throttle/store'].map(
+    (name) => `backend/${name}`,
+  ),
 ];
 
 /** Every file of the package. */

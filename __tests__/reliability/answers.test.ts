@@ -1,6 +1,6 @@
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
-import type { StandInUser } from '../../example-app/providers/workos/index.ts';
+import type { StandInUser } from '../../stand-ins/workos/index.ts';
 
 let provider: SharedProvider;
 let app: B2bApp;

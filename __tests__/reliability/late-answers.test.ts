@@ -6,7 +6,7 @@ import { sendJson, sendText } from '../support/hosts.ts';
 import { createShared } from '../support/shared-memory.ts';
 import { until } from '../support/until.ts';
 import type { Answer, Visitor } from '../support/visitor.ts';
-import type { Endpoint } from '../../example-app/providers/supabase/types.ts';
+import type { Endpoint } from '../../stand-ins/supabase/types.ts';
 
 const bob = { email: 'bob@example.com', password: 'a second account 1' };
 

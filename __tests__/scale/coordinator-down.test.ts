@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { demoUsers } from '../../example-app/providers/workos/index.ts';
+import { demoUsers } from '../../stand-ins/workos/index.ts';
 import type { Worker } from '../support/b2b-worker-process.ts';
 import { startTwoProcesses } from '../support/two-processes.ts';
 import type { TwoProcesses } from '../support/two-processes.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { jest } from '@jest/globals';
-import { demoUsers, startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import { demoUsers, startWorkosStandIn } from '../../stand-ins/workos/index.ts';
+import type { WorkosStandIn } from '../../stand-ins/workos/index.ts';
 import { killWorker, startWorker } from '../support/b2b-worker-process.ts';
 import type { Worker } from '../support/b2b-worker-process.ts';
 import { startRedisServer } from '../support/redis-server.ts';

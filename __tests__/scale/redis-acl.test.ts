@@ -8,7 +8,7 @@ import { createClient } from 'redis';
 import type { ThrottleRedisClient } from '../../lib/backend/option-schema.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { RedisClient } from '../../lib/redis/index.ts';
-import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import { createMemoryApp, createMemoryBrowser, tokenLifetimeMs, visit } from '../support/memory-sessions.ts';
 import { startRedisServer } from '../support/redis-server.ts';

@@ -7,7 +7,7 @@ import { AuthError } from '../../lib/errors.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { NodeRedisClient, RedisClient, RedisCoordinatorOptions } from '../../lib/redis/index.ts';
 import { forever, hash, mergeRecords } from '../../lib/session/record.ts';
-import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
 import { createTokenLines } from '../../lib/session/token-lines.ts';
 import type { Place, SettledRefresh, TokenLines } from '../../lib/session/token-lines.ts';
 import { startRedisServer } from '../support/redis-server.ts';

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { createAllowances } from '../../lib/session/allowance.ts';
-import { readToken } from '../../lib/tokens/access-token.ts';
+import { readToken } from '../../lib/session/jwt.ts';
 import { createClock } from '../support/clock.ts';
 
 const home = '192.0.2.1';

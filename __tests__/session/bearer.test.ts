@@ -1,9 +1,9 @@
 import { jest } from '@jest/globals';
 import { errors } from 'jose';
 import { AuthError } from '../../lib/errors.ts';
-import { readToken } from '../../lib/tokens/access-token.ts';
+import { readToken } from '../../lib/session/jwt.ts';
 import type { Verdict } from '../../lib/session/source.ts';
-import type { Token } from '../../lib/tokens/access-token.ts';
+import type { Token } from '../../lib/session/jwt.ts';
 import { createClock } from '../support/clock.ts';
 import { createMemoryApp, createMemoryProvider, createMemorySource } from '../support/memory-sessions.ts';
 import type { MemoryAppSetup } from '../support/memory-sessions.ts';

@@ -11,7 +11,7 @@ import {
 } from '../support/memory-sessions.ts';
 import type { MemoryApp, MemoryBrowser, MemoryContent, Pause } from '../support/memory-sessions.ts';
 import type { AuthError } from '../../lib/errors.ts';
-import type { Token } from '../../lib/tokens/access-token.ts';
+import type { Token } from '../../lib/session/jwt.ts';
 import type { B2bSession } from '../../lib/types.ts';
 import { createClock } from '../support/clock.ts';
 import { createShared } from '../support/shared-memory.ts';

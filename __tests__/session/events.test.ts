@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import createDebug from 'debug';
 import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { AnswerTooLarge } from '../../lib/core/json.ts';
+import { AnswerTooLarge } from '../../lib/tools/json.ts';
 import {
   createEmit,
   createExplain,

@@ -3,7 +3,7 @@ import { AuthError } from '../../lib/errors.ts';
 import { createLineTurns } from '../../lib/session/line-turns.ts';
 import type { Turn } from '../../lib/session/line-turns.ts';
 import { forever } from '../../lib/session/record.ts';
-import type { SharedCoordinator, TakenLine } from '../../lib/session/shared-coordinator.ts';
+import type { SharedCoordinator, TakenLine } from '../../lib/session/coordinator.ts';
 import { closingMs, deliver, emptyLine, exchange, settledOf } from '../../lib/session/token-line.ts';
 import type { KnownLine, Place, TokenLine } from '../../lib/session/token-line.ts';
 import { createClock } from '../support/clock.ts';

@@ -12,7 +12,7 @@ import {
 } from '../support/memory-sessions.ts';
 import type { MemoryAppSetup, MemoryContent } from '../support/memory-sessions.ts';
 import type { Session } from '../../lib/types.ts';
-import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
 import { forever, hash } from '../../lib/session/record.ts';
 import { createShared } from '../support/shared-memory.ts';
 

@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { createOutageReport } from '../../lib/session/outages.ts';
 import { hash } from '../../lib/session/record.ts';
 import { createRevocations, revocationMs } from '../../lib/session/revocations.ts';
-import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
 import { createClock } from '../support/clock.ts';
 import { createShared } from '../support/shared-memory.ts';
 

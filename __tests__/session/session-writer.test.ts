@@ -1,4 +1,4 @@
-import { cookieBytes } from '../../lib/core/cookie-chunks.ts';
+import { cookieBytes } from '../../lib/tools/cookie-chunks.ts';
 import { createSessionWriter } from '../../lib/session/source.ts';
 import type { SessionSource } from '../../lib/session/source.ts';
 import { createClock } from '../support/clock.ts';

@@ -1,7 +1,7 @@
-import { noBackground } from '../../lib/core/background.ts';
+import { noBackground } from '../../lib/tools/background.ts';
 import { AuthError } from '../../lib/errors.ts';
 import { admitSignIn, placeSession, refuseLarge, verifyIssued } from '../../lib/session/sign-in.ts';
-import { readToken } from '../../lib/tokens/access-token.ts';
+import { readToken } from '../../lib/session/jwt.ts';
 import type { SignInContext, SignInRequest } from '../../lib/session/sign-in.ts';
 import type { EndedSession } from '../../lib/session/sign-out.ts';
 import type { Verdict } from '../../lib/session/source.ts';

@@ -1,11 +1,11 @@
 import { jest } from '@jest/globals';
 import { AuthError } from '../../lib/errors.ts';
-import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
 import { VariantRefused } from '../../lib/session/token-exchange.ts';
 import { pairOf } from '../../lib/session/token-line.ts';
 import { createTokenLines, placeOf } from '../../lib/session/token-lines.ts';
 import type { Exchanged, Place, SettledRefresh } from '../../lib/session/token-lines.ts';
-import { readToken } from '../../lib/tokens/access-token.ts';
+import { readToken } from '../../lib/session/jwt.ts';
 import { createClock } from '../support/clock.ts';
 import { until } from '../support/until.ts';
 import { createShared } from '../support/shared-memory.ts';

@@ -1,5 +1,5 @@
 import type { Router } from 'express';
-import type { SharedAuthOptions } from '../../lib/http/options.ts';
+import type { SharedAuthOptions } from '../../lib/options/shared.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import { ada, startBackendApp } from './backend-app.ts';
 import { startB2bApp, startProvider } from './b2b-app.ts';

@@ -1,4 +1,4 @@
-import type { AuthRequest } from '../../lib/http/auth-request.ts';
+import type { AuthRequest } from '../../lib/http/request.ts';
 import { passAdapter } from '../../lib/http/passed-adapters.ts';
 import { bareAdapter } from './bare-request.ts';
 import type { AdapterChange } from './bare-request.ts';

@@ -8,12 +8,8 @@ import { sendJson, sendText } from './hosts.ts';
 import type { Host } from './hosts.ts';
 import { serve } from './servers.ts';
 import type { RunningServer } from './servers.ts';
-import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
-import type {
-  SessionOptions,
-  SupabaseStandIn,
-  SupabaseStandInOptions,
-} from '../../example-app/providers/supabase/stand-in.ts';
+import { startSupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
+import type { SessionOptions, SupabaseStandIn, SupabaseStandInOptions } from '../../stand-ins/supabase/stand-in.ts';
 import { createApplication, publicOrigin, variantOptions } from './application.ts';
 import { createVisitor } from './visitor.ts';
 import type { Answer, Visitor } from './visitor.ts';

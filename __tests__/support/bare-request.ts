@@ -1,10 +1,10 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { noBackground } from '../../lib/core/background.ts';
+import { noBackground } from '../../lib/tools/background.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
-import type { AuthRequest } from '../../lib/http/auth-request.ts';
-import { createBrands } from '../../lib/http/page-options.ts';
-import { sharedText } from '../../lib/http/page-text.ts';
+import type { AuthRequest } from '../../lib/http/request.ts';
+import { createBrands } from '../../lib/pages/options.ts';
+import { sharedText } from '../../lib/pages/texts.ts';
 import { passAdapter } from '../../lib/http/passed-adapters.ts';
 import type { B2bSession } from '../../lib/types.ts';
 

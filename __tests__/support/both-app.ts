@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { b2bAuth, getSession, requireSession } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import type { WorkosStandIn } from '../../stand-ins/workos/index.ts';
 import { demoUsers, startProvider } from './b2b-app.ts';
 import type { SharedProvider } from './b2b-app.ts';
 import { startBackendApp } from './backend-app.ts';

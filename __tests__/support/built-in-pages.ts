@@ -1,8 +1,8 @@
-import { withQuery } from '../../lib/core/url.ts';
+import { withQuery } from '../../lib/tools/url.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
-import { chooserPage } from '../../lib/b2b/chooser-page.ts';
-import { FormProblem, readEmail } from '../../lib/backend/form-fields.ts';
+import { chooserPage } from '../../lib/b2b/organizations/chooser-page.ts';
+import { FormProblem, readEmail } from '../../lib/backend/fields.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import type { BackendAuthOptions } from '../../lib/backend/option-schema.ts';
 import {
@@ -13,10 +13,10 @@ import {
   signInPage,
   signUpPage,
 } from '../../lib/backend/pages/credentials.ts';
-import { ssoPage } from '../../lib/backend/pages/sso.ts';
-import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/pages/consent.ts';
-import { enrollPage } from '../../lib/backend/pages/enroll.ts';
-import { factorsPage, rejectedPage, removePage, unavailablePage, verifyPage } from '../../lib/backend/pages/factors.ts';
+import { ssoPage } from '../../lib/backend/sso/page.ts';
+import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/consent/page.ts';
+import { enrollPage } from '../../lib/backend/factors/enroll-page.ts';
+import { factorsPage, rejectedPage, removePage, unavailablePage, verifyPage } from '../../lib/backend/factors/page.ts';
 import {
   addressChangedPage,
   confirmPage,
@@ -28,22 +28,22 @@ import {
 } from '../../lib/backend/pages/notice.ts';
 import { createPasswordRule, weakPassword } from '../../lib/backend/new-password.ts';
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
-import { qrCode } from '../../lib/backend/pages/qr-code.ts';
+import { qrCode } from '../../lib/backend/factors/qr-code.ts';
 import { resendAfter } from '../../lib/backend/pages/resend.ts';
-import { passkeysPage, removePasskeyPage, renamePage } from '../../lib/backend/pages/passkeys.ts';
+import { passkeysPage, removePasskeyPage, renamePage } from '../../lib/backend/passkeys/page.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
-import { refusedAnswer } from '../../lib/backend/challenges.ts';
-import type { Factor } from '../../lib/backend/factors.ts';
-import type { Passkey } from '../../lib/backend/passkeys.ts';
-import { mailedBefore, tooManyCodes } from '../../lib/backend/throttle.ts';
-import { errorPage } from '../../lib/http/error-page.ts';
-import type { ErrorPageParts } from '../../lib/http/error-page.ts';
-import { createBrands } from '../../lib/http/page-options.ts';
-import type { PagesOptions } from '../../lib/http/page-options.ts';
-import { sharedText } from '../../lib/http/page-text.ts';
+import { refusedAnswer } from '../../lib/backend/webauthn/challenges.ts';
+import type { Factor } from '../../lib/backend/factors/factors.ts';
+import type { Passkey } from '../../lib/backend/passkeys/passkeys.ts';
+import { mailedBefore, tooManyCodes } from '../../lib/backend/throttle/index.ts';
+import { errorPage } from '../../lib/pages/error-page.ts';
+import type { ErrorPageParts } from '../../lib/pages/error-page.ts';
+import { createBrands } from '../../lib/pages/options.ts';
+import type { PagesOptions } from '../../lib/pages/options.ts';
+import { sharedText } from '../../lib/pages/texts.ts';
 import type { Reply } from '../../lib/http/reply.ts';
-import { signingOutPage, signOutPage } from '../../lib/http/page.ts';
+import { signingOutPage, signOutPage } from '../../lib/pages/page.ts';
 
 const email = 'ada@example.com';
 const returnTo = '/account?tab=1';

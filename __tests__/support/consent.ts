@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { OAuthClient } from '../../example-app/providers/supabase/oauth-server.ts';
+import type { OAuthClient } from '../../stand-ins/supabase/oauth-server.ts';
 import { ada, startBackendApp } from './backend-app.ts';
 import type { BackendApp, BackendAppSetup } from './backend-app.ts';
 import type { Answer, Visitor } from './visitor.ts';

@@ -4,8 +4,8 @@ import { text } from 'node:stream/consumers';
 import { runDoctor } from '../../lib/doctor/run-doctor.ts';
 import type { DoctorOptions } from '../../lib/doctor/run-doctor.ts';
 import type { DoctorReport } from '../../lib/doctor/report.ts';
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import type { SupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
+import type { WorkosStandIn } from '../../stand-ins/workos/index.ts';
+import type { SupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
 
 export const workosEnv = (workos: WorkosStandIn): NodeJS.ProcessEnv => ({
   B2B_CLIENT_ID: workos.clientId,

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { chunkNames, cookiesHolding } from '../../lib/core/cookie-chunks.ts';
-import { createCookieFinder } from '../../lib/core/cookies.ts';
-import type { CookieWrite } from '../../lib/core/cookies.ts';
+import { chunkNames, cookiesHolding } from '../../lib/tools/cookie-chunks.ts';
+import { createCookieFinder } from '../../lib/tools/cookies.ts';
+import type { CookieWrite } from '../../lib/tools/cookies.ts';
 import { createSessions } from '../../lib/session/sessions.ts';
-import type { SharedCoordinator } from '../../lib/session/shared-coordinator.ts';
+import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
 import type { SessionResolver } from '../../lib/session/sessions.ts';
 import type { Resolution } from '../../lib/session/source.ts';
 import type { RefreshOutcome, SessionSource, StoredSession } from '../../lib/session/source.ts';
-import { readToken } from '../../lib/tokens/access-token.ts';
+import { readToken } from '../../lib/session/jwt.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import { createClock } from './clock.ts';
 import type { Clock } from './clock.ts';

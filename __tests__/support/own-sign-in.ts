@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Router } from 'express';
 import { AuthError, ConfigurationError } from '../../lib/errors.ts';
-import { createNonce, takeNonce } from '../../lib/http/nonce.ts';
-import { requireSameOrigin, storeSession } from '../../lib/http/store-session.ts';
+import { createNonce, takeNonce } from '../../lib/doors/store-session/nonce.ts';
+import { requireSameOrigin, storeSession } from '../../lib/doors/store-session/index.ts';
 import type { BackendTokens } from '../../lib/types.ts';
 import type { Handler } from './handler-list.ts';
 import { sendJson } from './hosts.ts';

@@ -1,4 +1,4 @@
-import { render } from '../../lib/core/html.ts';
+import { render } from '../../lib/tools/html.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 
 const plain = (markup: string): string =>

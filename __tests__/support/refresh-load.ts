@@ -1,5 +1,5 @@
 import { setTimeout as pass } from 'node:timers/promises';
-import { slotOf } from '../../lib/core/redis-slot.ts';
+import { slotOf } from '../../lib/tools/redis-slot.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { RedisClient } from '../../lib/redis/index.ts';
 import { hash } from '../../lib/session/record.ts';

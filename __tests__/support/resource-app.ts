@@ -1,7 +1,7 @@
 import type { Router } from 'express';
 import { authInfo, b2bAuth, backendAuth, currentSession, getSession, protectResource } from '../../lib/index.ts';
 import type { AdapterName, AuthEvent, B2bAuthOptions, BackendAuthOptions } from '../../lib/index.ts';
-import type { ProtectResourceOptions } from '../../lib/http/index.ts';
+import type { ProtectResourceOptions } from '../../lib/every-entry.ts';
 import { createB2bTestKit, createBackendTestKit } from '../../lib/testing/index.ts';
 import type { B2bTestKit, BackendTestKit } from '../../lib/testing/index.ts';
 import { createClock } from './clock.ts';

@@ -1,6 +1,6 @@
 import { mergeRecords } from '../../lib/session/record.ts';
-import type { Times } from '../../lib/session/shared-coordinator.ts';
-import type { SharedCoordinator, SharedLine } from '../../lib/session/shared-coordinator.ts';
+import type { Times } from '../../lib/session/coordinator.ts';
+import type { SharedCoordinator, SharedLine } from '../../lib/session/coordinator.ts';
 
 export interface SharedMemory extends SharedCoordinator {
   isDown: boolean;

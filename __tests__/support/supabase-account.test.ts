@@ -1,6 +1,6 @@
 import { createClient } from '@supabase/supabase-js';
-import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
-import type { SupabaseStandIn, SupabaseStandInOptions } from '../../example-app/providers/supabase/stand-in.ts';
+import { startSupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
+import type { SupabaseStandIn, SupabaseStandInOptions } from '../../stand-ins/supabase/stand-in.ts';
 
 const ada = { email: 'ada@example.com', password: 'analytical engine' };
 let clockMs = Date.now();

@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { createServerClient } from '@supabase/ssr';
 import { createClient } from '@supabase/supabase-js';
 import { generateKeyPair } from 'jose';
-import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
-import type { SupabaseStandIn, SupabaseStandInOptions } from '../../example-app/providers/supabase/stand-in.ts';
+import { startSupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
+import type { SupabaseStandIn, SupabaseStandInOptions } from '../../stand-ins/supabase/stand-in.ts';
 
 const siteUrl = 'http://app.example';
 const callbackUrl = `${siteUrl}/auth/callback`;

@@ -1,7 +1,9 @@
 import { globSync } from 'node:fs';
 import { hasTurn, variantsOf } from '../../tools/turn.ts';
 
-const files = globSync('__tests__/*/*.test.ts').map((file) => file.replaceAll('\\', '/'));
+const files = globSync('__tests__/*/**/*.test.ts', { exclude: ['**/node_modules'] }).map((file) =>
+  file.replaceAll('\\', '/'),
+);
 const before = process.env['TEST_VARIANT_TURN'];
 
 function inTurn(turn: string | undefined, file: string): readonly string[] {

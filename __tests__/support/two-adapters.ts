@@ -4,8 +4,8 @@ import type { Duplex } from 'node:stream';
 import express from 'express';
 import type { Router } from 'express';
 import { WebSocket, WebSocketServer } from 'ws';
-import { demoUsers } from '../../example-app/providers/workos/index.ts';
-import { startSupabaseStandIn } from '../../example-app/providers/supabase/stand-in.ts';
+import { demoUsers } from '../../stand-ins/workos/index.ts';
+import { startSupabaseStandIn } from '../../stand-ins/supabase/stand-in.ts';
 import {
   authenticateUpgrade,
   b2bAuth,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { startWorkos } from './workos.ts';
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import type { WorkosStandIn } from '../../stand-ins/workos/index.ts';
 import { killWorker, startWorker } from './b2b-worker-process.ts';
 import type { Worker } from './b2b-worker-process.ts';
 import { startRedisServer } from './redis-server.ts';

@@ -1,4 +1,4 @@
-import type { WorkosStandIn } from '../../example-app/providers/workos/index.ts';
+import type { WorkosStandIn } from '../../stand-ins/workos/index.ts';
 
 /** The options by which an adapter reaches a stand-in. */
 export function connectionTo({ clientId, apiKey, hostname: apiHostname, port }: WorkosStandIn) {

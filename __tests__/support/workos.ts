@@ -1,5 +1,5 @@
-import { startWorkosStandIn } from '../../example-app/providers/workos/index.ts';
-import type { WorkosStandIn, WorkosStandInOptions } from '../../example-app/providers/workos/index.ts';
+import { startWorkosStandIn } from '../../stand-ins/workos/index.ts';
+import type { WorkosStandIn, WorkosStandInOptions } from '../../stand-ins/workos/index.ts';
 
 declare global {
   /** A pair that no other stand-in of the suite has; see tools/jest-environment.js. */

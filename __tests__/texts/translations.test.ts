@@ -13,9 +13,9 @@ import { pt } from 'express-auth-adapters/texts/pt';
 import { zh } from 'express-auth-adapters/texts/zh';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
-import { backendTextKeys } from '../../lib/http/backend-text-keys.ts';
-import { sharedText } from '../../lib/http/page-text.ts';
-import { render } from '../../lib/core/html.ts';
+import { backendTextKeys } from '../../lib/pages/backend-text-keys.ts';
+import { sharedText } from '../../lib/pages/texts.ts';
+import { render } from '../../lib/tools/html.ts';
 import { everyPageState } from '../support/built-in-pages.ts';
 
 const translations: Readonly<Record<string, Translation>> = { ar, de, es, fr, it: italian, ja, nl, pl, pt, zh };

@@ -1,4 +1,4 @@
-import type { AuthenticatorCode } from '../providers/supabase/index.ts';
+import type { AuthenticatorCode } from '../../stand-ins/supabase/index.ts';
 import { html } from './html.ts';
 import { page } from './layout.ts';
 

@@ -1,4 +1,4 @@
-import type { Credentials } from '../providers/supabase/index.ts';
+import type { Credentials } from '../../stand-ins/supabase/index.ts';
 import { html } from './html.ts';
 import { page } from './layout.ts';
 

@@ -1,7 +1,7 @@
 import type { B2bSession, BackendSession, Session } from 'express-auth-adapters/b2b';
 import type { LogEntry } from '../event-log.ts';
 import type { Lab } from '../lab.ts';
-import type { Credentials } from '../providers/supabase/index.ts';
+import type { Credentials } from '../../stand-ins/supabase/index.ts';
 import { codeBlock, sourceOf } from './code.ts';
 import { whatHappened } from './events.ts';
 import { html } from './html.ts';

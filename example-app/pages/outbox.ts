@@ -1,4 +1,4 @@
-import type { Mail } from '../providers/supabase/index.ts';
+import type { Mail } from '../../stand-ins/supabase/index.ts';
 import { html } from './html.ts';
 import type { Markup } from './html.ts';
 import { page } from './layout.ts';

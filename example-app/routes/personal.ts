@@ -6,7 +6,7 @@ import { readNotes } from '../notes.ts';
 import { accountPage, billingPage, vaultPage } from '../pages/account.ts';
 import { authenticatorPage } from '../pages/authenticator.ts';
 import { outboxPage } from '../pages/outbox.ts';
-import type { SupabaseLocal } from '../providers/supabase/index.ts';
+import type { SupabaseLocal } from '../../stand-ins/supabase/index.ts';
 
 /**
  * The pages for users who sign in through Supabase Auth.

@@ -1,13 +1,13 @@
 import type { AuthorizationServer } from '../http/adapter.ts';
 import { measureVerify } from '../session/events.ts';
 import type { Verdict } from '../session/source.ts';
-import { verifyAccessToken } from '../tokens/access-token.ts';
-import type { Token } from '../tokens/access-token.ts';
-import { createKeySet } from '../tokens/key-set.ts';
-import type { KeySetOptions } from '../tokens/key-set.ts';
+import { verifyAccessToken } from '../session/jwt.ts';
+import type { Token } from '../session/jwt.ts';
+import { createKeySet } from '../session/keys.ts';
+import type { KeySetOptions } from '../session/keys.ts';
 import type { AccessTokenClaims, B2bSession } from '../types.ts';
 import type { B2bOptions } from './options.ts';
-import { bearerSession } from './session-cookie.ts';
+import { bearerSession } from './session.ts';
 
 /**
  * Verifies access tokens that AuthKit issues as an authorization server, to OAuth clients and machines. Their issuer and keys are not

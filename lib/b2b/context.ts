@@ -1,17 +1,17 @@
-import { createBackground } from '../core/background.ts';
-import { cookieAttributes } from '../http/options.ts';
+import { createBackground } from '../tools/background.ts';
+import { cookieAttributes } from '../options/shared.ts';
 import { createEmit, createExplain } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
 import { createSessionWriter } from '../session/source.ts';
 import { createSessions } from '../session/sessions.ts';
-import { createKeySet } from '../tokens/key-set.ts';
-import type { KeySetOptions } from '../tokens/key-set.ts';
+import { createKeySet } from '../session/keys.ts';
+import type { KeySetOptions } from '../session/keys.ts';
 import { createVerifyForResource } from './connect.ts';
 import { createFlowCookies } from './flow-cookie.ts';
 import type { B2bOptions } from './options.ts';
 import { createSeal } from './seal.ts';
-import { createB2bSource } from './session-cookie.ts';
-import type { B2bSource } from './session-cookie.ts';
+import { createB2bSource } from './session.ts';
+import type { B2bSource } from './session.ts';
 import { createProvider } from './workos.ts';
 
 export type B2bContext = ReturnType<typeof createB2bContext>;

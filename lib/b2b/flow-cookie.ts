@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import * as v from 'valibot';
-import { createBoundedMap } from '../core/bounded-map.ts';
-import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
+import { createBoundedMap } from '../tools/bounded-map.ts';
+import type { CookieWrite, RequestCookies } from '../tools/cookies.ts';
 import { flowAttributes, flowMaxAge } from '../http/cookie-jar.ts';
 import type { Seal } from './seal.ts';
 

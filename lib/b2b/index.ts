@@ -1,26 +1,26 @@
 import type { Router } from 'express';
-import { defined } from '../core/json.ts';
+import { defined } from '../tools/json.ts';
 import { AuthError } from '../errors.ts';
-import { createAcceptance } from '../http/acceptance.ts';
+import { createAcceptance } from '../http/accept.ts';
 import { createAuthRouter } from '../http/router.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { FreshSignIn } from '../http/adapter.ts';
 import { json } from '../http/reply.ts';
-import { cookieAttributes } from '../http/options.ts';
-import { createBrands } from '../http/page-options.ts';
-import { sharedText } from '../http/page-text.ts';
-import { registerStore } from '../http/store-session.ts';
+import { cookieAttributes } from '../options/shared.ts';
+import { createBrands } from '../pages/options.ts';
+import { sharedText } from '../pages/texts.ts';
+import { registerStore } from '../doors/store-session/index.ts';
 import type { B2bSession, B2bSessionBody, Session } from '../types.ts';
 import type { Emit } from '../session/events.ts';
-import { callbackRoute } from './callback-route.ts';
+import { callbackRoute } from './callback.ts';
 import { authkitServer } from './connect.ts';
 import { createB2bContext } from './context.ts';
-import { organizationRoute } from './organization-route.ts';
+import { organizationRoute } from './organizations/switch-route.ts';
 import { readB2bOptions } from './options.ts';
 import type { B2bAuthOptions, B2bOptions } from './options.ts';
-import { foreignClient } from './session-cookie.ts';
-import { signInRoute } from './sign-in-route.ts';
-import { revokeEnded, signOutRoute } from './sign-out-route.ts';
+import { foreignClient } from './session.ts';
+import { signInRoute } from './start.ts';
+import { revokeEnded, signOutRoute } from './sign-out.ts';
 
 /**
  * Sign-in through WorkOS AuthKit: `GET /login`, `GET /signup`, `GET /callback`, `POST /logout`, `GET /auth/session`, and the
@@ -35,7 +35,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
   const settings = readB2bOptions(options);
   const context = createB2bContext(settings);
   const { source, resolver, emit, explain } = context;
-  registerStore(resolver, async () => (await import('./store-session.ts')).createStoreTokens(context));
+  registerStore(resolver, async () => (await import('../doors/store-session/b2b.ts')).createStoreTokens(context));
   if (settings.isFallbackPassword) announceFallback(emit);
   return createAuthRouter(
     {
@@ -139,4 +139,4 @@ export type {
   OnB2bSignOut,
   SignInHookResult,
 } from './options.ts';
-export * from '../http/index.ts';
+export * from '../every-entry.ts';

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import type { Request } from 'express';
 import * as v from 'valibot';
-import { isLoopback } from '../core/url.ts';
+import { isLoopback } from '../tools/url.ts';
 import { cookieProblems } from '../http/cookie-jar.ts';
-import { nameOf, readOptions } from '../http/read-options.ts';
+import { nameOf, readOptions } from '../options/read.ts';
 import {
   callback,
   cookieEntries,
@@ -16,15 +16,15 @@ import {
   routePath,
   sharedEntries,
   text,
-} from '../http/options.ts';
-import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../http/options.ts';
-import { backendTextKeys } from '../http/backend-text-keys.ts';
-import { pagesEntries } from '../http/page-options.ts';
-import type { PagesOptions } from '../http/page-options.ts';
-import { sharedText } from '../http/page-text.ts';
+} from '../options/shared.ts';
+import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../options/shared.ts';
+import { backendTextKeys } from '../pages/backend-text-keys.ts';
+import { pagesEntries } from '../pages/options.ts';
+import type { PagesOptions } from '../pages/options.ts';
+import { sharedText } from '../pages/texts.ts';
 import type { OnError } from '../http/adapter.ts';
 import type { SignOutOf } from '../http/sign-out-hook.ts';
-import type { SharedCoordinator } from '../session/shared-coordinator.ts';
+import type { SharedCoordinator } from '../session/coordinator.ts';
 import type { B2bSession, OnEvent } from '../types.ts';
 
 // Re-exported here so that the declarations of one entry do not reference the package's index,

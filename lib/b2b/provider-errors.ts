@@ -1,4 +1,4 @@
-import { isRecord } from '../core/json.ts';
+import { isRecord } from '../tools/json.ts';
 import { AuthError } from '../errors.ts';
 import { fitForEvent } from '../session/events.ts';
 import type { RefreshOutcome } from '../session/source.ts';

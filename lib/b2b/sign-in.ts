@@ -1,13 +1,13 @@
 import type { Request } from 'express';
-import { defined } from '../core/json.ts';
-import type { AuthRequest } from '../http/auth-request.ts';
+import { defined } from '../tools/json.ts';
+import type { AuthRequest } from '../http/request.ts';
 import { AuthError } from '../errors.ts';
 import { admitSignIn, placeSession } from '../session/sign-in.ts';
 import type { B2bSession } from '../types.ts';
 import type { B2bContext } from './context.ts';
 import type { OAuthTokens } from './options.ts';
 import type { SealedSession } from './seal.ts';
-import { revokeQuietly } from './sign-out-route.ts';
+import { revokeQuietly } from './sign-out.ts';
 
 /** A verified sign-in that `accept` and `onSignIn` let pass and that fits a cookie. */
 export interface SignedIn {

@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { WorkOS } from '@workos-inc/node';
-import { createLazy } from '../core/bounded-map.ts';
-import { withDeadline } from '../core/deadline.ts';
-import { retryAfterOf } from '../core/rest.ts';
-import { defined, isRecord, parseJson, maxAnswerBytes, readText } from '../core/json.ts';
+import { createLazy } from '../tools/bounded-map.ts';
+import { withDeadline } from '../tools/deadline.ts';
+import { retryAfterOf } from '../tools/rest.ts';
+import { defined, isRecord, parseJson, maxAnswerBytes, readText } from '../tools/json.ts';
 import { warnOfSilence } from '../session/events.ts';
-import { createRest } from '../core/rest.ts';
+import { createRest } from '../tools/rest.ts';
 import type { ClientFacts } from '../session/source.ts';
 import type { B2bOptions } from './options.ts';
 import { classifyFailure } from './provider-errors.ts';

@@ -1,5 +1,5 @@
-import { isRecord, parseJson, maxAnswerBytes, readText } from '../core/json.ts';
-import { retryAfterOf } from '../core/rest.ts';
+import { isRecord, parseJson, maxAnswerBytes, readText } from '../tools/json.ts';
+import { retryAfterOf } from '../tools/rest.ts';
 import { AuthError } from '../errors.ts';
 import { warnOfSilence } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';

@@ -1,4 +1,4 @@
-import type { Brands } from '../http/page.ts';
+import type { Brands } from '../pages/page.ts';
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { SessionWriter } from '../session/source.ts';
@@ -6,12 +6,12 @@ import type { SubmitOnce } from './double-submit.ts';
 import type { PasswordRule } from './new-password.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesTextKey } from './pages/text.ts';
-import type { HeldProviderTokens } from './provider-tokens.ts';
+import type { HeldProviderTokens } from './provider-tokens/index.ts';
 import type { StoredContent } from './session-cookie.ts';
 import type { BackendSource } from './session-source.ts';
 import type { FlowCookies } from './flow-cookies.ts';
 import type { Supabase } from './supabase.ts';
-import type { Attempts } from './throttle.ts';
+import type { Attempts } from './throttle/index.ts';
 
 /** Shared by the routes and pages of one `backendAuth()`; `index.ts` creates it. */
 export interface BackendContext {

@@ -1,8 +1,8 @@
-import { createSharedOutcomes } from '../core/shared-outcomes.ts';
-import { encodeCookieValue } from '../core/cookies.ts';
-import type { CookieWrite } from '../core/cookies.ts';
+import { createSharedOutcomes } from '../tools/shared-outcomes.ts';
+import { encodeCookieValue } from '../tools/cookies.ts';
+import type { CookieWrite } from '../tools/cookies.ts';
 import type { Fields } from '../http/body.ts';
-import type { AuthRequest } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/request.ts';
 import { clientFacts, requestTarget } from '../http/message.ts';
 import type { Reply } from '../http/reply.ts';
 import { signedOut } from '../session/source.ts';

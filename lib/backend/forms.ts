@@ -1,10 +1,10 @@
-import { defined } from '../core/json.ts';
-import { pathOf } from '../core/request-path.ts';
-import { withQuery } from '../core/url.ts';
+import { defined } from '../tools/json.ts';
+import { pathOf } from '../tools/request-path.ts';
+import { withQuery } from '../tools/url.ts';
 import { AuthError } from '../errors.ts';
 import { readFields } from '../http/body.ts';
 import type { Fields } from '../http/body.ts';
-import type { AuthRequest } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/request.ts';
 import { comparablePath } from '../http/message.ts';
 import { redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
@@ -12,7 +12,7 @@ import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
 import type { BackendContext } from './context.ts';
-import { asMeant } from './form-fields.ts';
+import { asMeant } from './fields.ts';
 import type { BackendOptions } from './options.ts';
 
 /** What the page shows: an empty form, or after a failure what was entered. */

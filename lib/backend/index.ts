@@ -1,10 +1,10 @@
 import type { Router } from 'express';
-import { createKeySet } from '../tokens/key-set.ts';
-import { createAcceptance } from '../http/acceptance.ts';
+import { createKeySet } from '../session/keys.ts';
+import { createAcceptance } from '../http/accept.ts';
 import { createAuthRouter } from '../http/router.ts';
 import type { AuthorizationServer } from '../http/adapter.ts';
-import { createBackground } from '../core/background.ts';
-import { cookieAttributes } from '../http/options.ts';
+import { createBackground } from '../tools/background.ts';
+import { cookieAttributes } from '../options/shared.ts';
 import { createSessions } from '../session/sessions.ts';
 import { createEmit, createExplain } from '../session/events.ts';
 import { createSessionWriter } from '../session/source.ts';
@@ -12,37 +12,37 @@ import { AuthError } from '../errors.ts';
 import { json } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { BackendSessionBody } from '../types.ts';
-import { confirmRoute } from './routes/confirm-route.ts';
-import { enrollRoute } from './routes/enroll-route.ts';
-import { hasVerifiedFactor } from './factors.ts';
-import { forgotRoute, resendRoute } from './routes/mail-routes.ts';
-import { passkeyScriptRoute } from './passkey-script-route.ts';
-import { passkeyRoute } from './routes/passkey-route.ts';
-import { passkeysRoute } from './routes/passkeys-route.ts';
-import { passwordRoute } from './routes/password-route.ts';
-import { verifyRoute } from './routes/verify-route.ts';
+import { confirmRoute } from './confirm/route.ts';
+import { enrollRoute } from './factors/enroll-route.ts';
+import { hasVerifiedFactor } from './factors/factors.ts';
+import { forgotRoute, resendRoute } from './reset/mail-routes.ts';
+import { passkeyScriptRoute } from './webauthn/script-route.ts';
+import { passkeyRoute } from './passkeys/sign-in-route.ts';
+import { passkeysRoute } from './passkeys/manage-route.ts';
+import { passwordRoute } from './reset/password-route.ts';
+import { verifyRoute } from './factors/verify-route.ts';
 import type { BackendContext } from './context.ts';
 import { createSubmitOnce } from './double-submit.ts';
 import { readBackendOptions } from './options.ts';
 import type { BackendAuthOptions } from './option-schema.ts';
 import type { BackendOptions } from './options.ts';
 import { englishText } from './pages/text.ts';
-import { createBrands } from '../http/page-options.ts';
+import { createBrands } from '../pages/options.ts';
 import { createPasswordRule } from './new-password.ts';
-import { createHeldProviderTokens } from './provider-tokens.ts';
-import { registerStore } from '../http/store-session.ts';
+import { createHeldProviderTokens } from './provider-tokens/index.ts';
+import { registerStore } from '../doors/store-session/index.ts';
 import { createSessionCookie, foreignClient } from './session-cookie.ts';
 import { createBackendSource, freshSignIn } from './session-source.ts';
-import { callbackRoute } from './routes/callback-route.ts';
-import { codeRoute } from './routes/code-route.ts';
+import { callbackRoute } from './oauth/callback-route.ts';
+import { codeRoute } from './email-code/route.ts';
 import { createFlowCookies } from './flow-cookies.ts';
-import { signInRoute, ssoRoute } from './routes/sign-in-route.ts';
-import { registerSql } from './sql.ts';
-import { signUpRoute } from './routes/sign-up-route.ts';
-import { signOutRoute } from './routes/sign-out-route.ts';
+import { signInRoute, ssoRoute } from './sign-in-route.ts';
+import { registerSql } from '../doors/sql/index.ts';
+import { signUpRoute } from './sign-up/route.ts';
+import { signOutRoute } from './sign-out-route.ts';
 import { createSupabase } from './supabase.ts';
-import { createAttempts } from './throttle.ts';
-import { registerClients } from './user-client.ts';
+import { createAttempts } from './throttle/index.ts';
+import { registerClients } from './supabase-client/index.ts';
 import { createTokenVerifier } from './verify-token.ts';
 
 /**
@@ -136,8 +136,8 @@ function optionalRoutes(backend: BackendContext): AuthRoute[] {
 
 /** The pages of the project's OAuth server, loaded by the first request for them. */
 function oauthRoutes(backend: BackendContext): AuthRoute[] {
-  const consent = () => import('./routes/consent-route.ts');
-  const apps = () => import('./routes/apps-route.ts');
+  const consent = () => import('./consent/route.ts');
+  const apps = () => import('./consent/apps-route.ts');
   return [
     {
       path: backend.settings.consentPath,
@@ -191,7 +191,7 @@ function createBackend(settings: BackendOptions): BackendContext {
   const backend = { ...parts, passwordRule, emit, explain };
   registerClients(backend, cookie);
   registerSql(backend, cookie);
-  registerStore(resolver, async () => (await import('./store-session.ts')).createStoreTokens(backend));
+  registerStore(resolver, async () => (await import('../doors/store-session/backend.ts')).createStoreTokens(backend));
   return backend;
 }
 
@@ -210,10 +210,10 @@ function sessionRoute(path: string): AuthRoute {
   };
 }
 
-export { sqlSession, withUser } from './sql.ts';
-export type { SqlSession, SqlSessionOptions } from './sql.ts';
-export type { SqlClient, SqlPool, SqlResult, SqlStatement, SqlTransaction } from './sql-pool.ts';
-export { getSupabaseClient } from './user-client.ts';
+export { sqlSession, withUser } from '../doors/sql/index.ts';
+export type { SqlSession, SqlSessionOptions } from '../doors/sql/index.ts';
+export type { SqlClient, SqlPool, SqlResult, SqlStatement, SqlTransaction } from '../doors/sql/pool.ts';
+export { getSupabaseClient } from './supabase-client/index.ts';
 export type {
   BackendAuthOptions,
   BackendCookieOptions,
@@ -226,5 +226,5 @@ export type {
   ThrottleRedisClient,
 } from './option-schema.ts';
 export type { PagesTextKey, Translation } from './pages/text.ts';
-export type { BackendSignOut, FieldMessages, OnBackendSignOut, SignUpData } from './account-hooks.ts';
-export * from '../http/index.ts';
+export type { BackendSignOut, FieldMessages, OnBackendSignOut, SignUpData } from './sign-up/options.ts';
+export * from '../every-entry.ts';

@@ -1,5 +1,5 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import type { AuthRequest } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/request.ts';
 import { json } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { BackendSession } from '../types.ts';

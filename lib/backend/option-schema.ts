@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { isPlainUrl } from '../core/url.ts';
+import { isPlainUrl } from '../tools/url.ts';
 import type { Request } from 'express';
 import type { IncomingMessage } from 'node:http';
 import {
@@ -16,18 +16,18 @@ import {
   sharedEntries,
   text,
   wholeNumber,
-} from '../http/options.ts';
-import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../http/options.ts';
+} from '../options/shared.ts';
+import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../options/shared.ts';
 import type { OnError } from '../http/adapter.ts';
-import type { SharedCoordinator } from '../session/shared-coordinator.ts';
+import type { SharedCoordinator } from '../session/coordinator.ts';
 import type { BackendSession, OnEvent, ProviderTokens } from '../types.ts';
-import { pagesEntries } from '../http/page-options.ts';
-import type { PagesOptions } from '../http/page-options.ts';
+import { pagesEntries } from '../pages/options.ts';
+import type { PagesOptions } from '../pages/options.ts';
 import { englishText } from './pages/text.ts';
 import type { PagesTextKey } from './pages/text.ts';
-import { providerParameters } from './provider-parameters.ts';
-import { signUpEntries } from './account-hooks.ts';
-import type { OnBackendSignOut, SignUpOptions } from './account-hooks.ts';
+import { providerParameters } from './oauth/provider-parameters.ts';
+import { signUpEntries } from './sign-up/options.ts';
+import type { OnBackendSignOut, SignUpOptions } from './sign-up/options.ts';
 
 export type { SignUpOptions };
 

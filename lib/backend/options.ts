@@ -1,11 +1,11 @@
 import type * as v from 'valibot';
 import { cookieProblems } from '../http/cookie-jar.ts';
 import { comparablePath } from '../http/message.ts';
-import { nameOf, readOptions } from '../http/read-options.ts';
+import { nameOf, readOptions } from '../options/read.ts';
 import { backendSchema, env, paths } from './option-schema.ts';
 import type { BackendAuthOptions } from './option-schema.ts';
-import { readToken } from '../tokens/access-token.ts';
-import type { Token } from '../tokens/access-token.ts';
+import { readToken } from '../session/jwt.ts';
+import type { Token } from '../session/jwt.ts';
 
 export type BackendOptions = Omit<v.InferOutput<typeof backendSchema>, 'cookieName'> & { readonly cookieName: string };
 

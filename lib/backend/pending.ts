@@ -1,12 +1,12 @@
-import { cookieBytes, chunkNames, sessionCandidates, writeChunks } from '../core/cookie-chunks.ts';
-import type { CookieWrite } from '../core/cookies.ts';
-import { defined, isRecord, parseJson } from '../core/json.ts';
+import { cookieBytes, chunkNames, sessionCandidates, writeChunks } from '../tools/cookie-chunks.ts';
+import type { CookieWrite } from '../tools/cookies.ts';
+import { defined, isRecord, parseJson } from '../tools/json.ts';
 import { AuthError } from '../errors.ts';
-import type { AuthRequest } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/request.ts';
 import { clientFacts } from '../http/message.ts';
-import { isRenewalUrgent, readToken } from '../tokens/access-token.ts';
+import { isRenewalUrgent, readToken } from '../session/jwt.ts';
 import type { OnceAnswer } from '../session/ask-once.ts';
-import type { Token } from '../tokens/access-token.ts';
+import type { Token } from '../session/jwt.ts';
 import type { BackendSession } from '../types.ts';
 import type { BackendContext } from './context.ts';
 import { newestAmrTime, parseContent } from './session-cookie.ts';

@@ -1,10 +1,10 @@
-import { defined, isRecord } from '../core/json.ts';
+import { defined, isRecord } from '../tools/json.ts';
 import { errorTable } from '../error-table.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
 import { staleKeys } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
-import { readToken, urgentWindowMs } from '../tokens/access-token.ts';
+import { readToken, urgentWindowMs } from '../session/jwt.ts';
 import type { ProviderResponse } from './connection.ts';
 import { weakPassword } from './new-password.ts';
 

@@ -1,13 +1,13 @@
 import * as v from 'valibot';
-import { tokenLifetimeMs, readSessionId, readToken } from '../tokens/access-token.ts';
-import { isRecord, parseJson } from '../core/json.ts';
+import { tokenLifetimeMs, readSessionId, readToken } from '../session/jwt.ts';
+import { isRecord, parseJson } from '../tools/json.ts';
 import { AuthError } from '../errors.ts';
-import type { Token } from '../tokens/access-token.ts';
+import type { Token } from '../session/jwt.ts';
 import type { SessionSource, StoredSession } from '../session/source.ts';
 import type { SessionFacts } from '../session/record.ts';
-import { chunkNames, cookiesHolding, deletionsOf, sessionCandidates } from '../core/cookie-chunks.ts';
-import { createChunksFinder } from '../core/cookies.ts';
-import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
+import { chunkNames, cookiesHolding, deletionsOf, sessionCandidates } from '../tools/cookie-chunks.ts';
+import { createChunksFinder } from '../tools/cookies.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../tools/cookies.ts';
 
 const token = v.pipe(v.string(), v.nonEmpty());
 

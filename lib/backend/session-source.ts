@@ -1,7 +1,7 @@
-import { cookieBytes } from '../core/cookie-chunks.ts';
-import { defined, isRecord } from '../core/json.ts';
-import { readToken } from '../tokens/access-token.ts';
-import type { Token } from '../tokens/access-token.ts';
+import { cookieBytes } from '../tools/cookie-chunks.ts';
+import { defined, isRecord } from '../tools/json.ts';
+import { readToken } from '../session/jwt.ts';
+import type { Token } from '../session/jwt.ts';
 import { measureVerify } from '../session/events.ts';
 import type { SessionSource, TokenOrigin, Verdict } from '../session/source.ts';
 import type { FreshSignIn } from '../http/adapter.ts';

@@ -1,8 +1,8 @@
-import { withDeadline } from '../core/deadline.ts';
+import { withDeadline } from '../tools/deadline.ts';
 import type { Allowance } from '../session/allowance.ts';
 import type { SessionFacts } from '../session/record.ts';
 import type { EndedSession } from '../session/sign-out.ts';
-import { isRenewalUrgent } from '../tokens/access-token.ts';
+import { isRenewalUrgent } from '../session/jwt.ts';
 import { outOfTime } from './connection.ts';
 import type { BackendContext } from './context.ts';
 import type { StoredContent } from './session-cookie.ts';

@@ -1,5 +1,5 @@
 import { AuthError } from '../errors.ts';
-import type { AuthRequest } from '../http/auth-request.ts';
+import type { AuthRequest } from '../http/request.ts';
 import { clientFacts } from '../http/message.ts';
 import { redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';

@@ -1,7 +1,7 @@
 import type { CookieMethodsServer } from '@supabase/ssr';
 import type { SupabaseClient } from '@supabase/supabase-js';
-import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
-import { withDeadline } from '../core/deadline.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../tools/cookies.ts';
+import { withDeadline } from '../tools/deadline.ts';
 import { AuthError } from '../errors.ts';
 import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from './connection.ts';
 import type { BackendConnection } from './connection.ts';

@@ -1,6 +1,6 @@
 /**
  * The script of the built-in pages that ask for a passkey or a security key. `tools/passkey-script.ts` writes it, minified, into
- * `lib/backend/passkey-script.ts`. Each `<form data-passkey>` is one way to answer; without this script all of them are hidden.
+ * `lib/backend/webauthn/script.ts`. Each `<form data-passkey>` is one way to answer; without this script all of them are hidden.
  *
  * - `data-passkey` is `get` or `create`, `data-start` the body of the POST that asks for the challenge.
  * - `data-autofill` offers passkeys in the email field, `data-again` asks at once, because the server wants another answer,

@@ -63,7 +63,7 @@ interface Call extends CallOptions {
 type Proof =
   'redirectTo' | 'user' | 'message' | 'factorId' | 'factors' | 'challengeId' | 'passkeys' | 'client' | 'apps';
 
-/** The adapter's rule for `pathPrefix` (`lib/http/read-options.ts`): the prefix stands in for `/auth`. */
+/** The adapter's rule for `pathPrefix` (`lib/options/read.ts`): the prefix stands in for `/auth`. */
 export function prefixPaths<Paths extends Readonly<Record<string, string>>>(
   prefix: string | undefined,
   paths: Paths,

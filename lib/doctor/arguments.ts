@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { nearestName } from '../core/nearest.ts';
-import { isHttpUrl, isPathPrefix } from '../http/options.ts';
+import { nearestName } from '../tools/nearest.ts';
+import { isHttpUrl, isPathPrefix } from '../options/shared.ts';
 import type { AdapterName } from '../types.ts';
 
 export const usage = `Usage: express-auth-adapters doctor [options]

@@ -1,5 +1,5 @@
-import { withDeadline } from '../core/deadline.ts';
-import { isRecord, maxAnswerBytes, parseJson, readText } from '../core/json.ts';
+import { withDeadline } from '../tools/deadline.ts';
+import { isRecord, maxAnswerBytes, parseJson, readText } from '../tools/json.ts';
 import type { DoctorContext } from './environment.ts';
 import type { Add } from './report.ts';
 

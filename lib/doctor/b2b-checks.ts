@@ -1,5 +1,5 @@
-import { withDeadline } from '../core/deadline.ts';
-import { defined } from '../core/json.ts';
+import { withDeadline } from '../tools/deadline.ts';
+import { defined } from '../tools/json.ts';
 import { b2bVariables, readB2bOptions } from '../b2b/options.ts';
 import type { B2bOptions } from '../b2b/options.ts';
 import { createProvider } from '../b2b/workos.ts';

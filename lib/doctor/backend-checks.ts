@@ -1,8 +1,8 @@
 import { env as backendVariables } from '../backend/option-schema.ts';
 import { readBackendOptions } from '../backend/options.ts';
 import type { BackendOptions } from '../backend/options.ts';
-import { defined, isRecord } from '../core/json.ts';
-import { isLoopback } from '../core/url.ts';
+import { defined, isRecord } from '../tools/json.ts';
+import { isLoopback } from '../tools/url.ts';
 import { algorithmsOf, ask, checkClock, parseObject } from './ask.ts';
 import type { Reply } from './ask.ts';
 import { checkSpelling, readOrReport, setVariable } from './environment.ts';

@@ -1,9 +1,9 @@
 import { b2bSdks } from '../b2b/options.ts';
 import { backendSdks } from '../backend/options.ts';
-import { nodeProblem } from '../core/node-version.ts';
-import { isLoopback } from '../core/url.ts';
-import { isHttpUrl } from '../http/options.ts';
-import { missingPackages } from '../http/read-options.ts';
+import { nodeProblem } from '../tools/node-version.ts';
+import { isLoopback } from '../tools/url.ts';
+import { isHttpUrl } from '../options/shared.ts';
+import { missingPackages } from '../options/read.ts';
 import type { AdapterName } from '../types.ts';
 import { checkB2b } from './b2b-checks.ts';
 import { checkBackend } from './backend-checks.ts';

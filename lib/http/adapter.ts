@@ -1,16 +1,16 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { IncomingMessage } from 'node:http';
-import type { CookieAttributes } from '../core/cookies.ts';
+import type { CookieAttributes } from '../tools/cookies.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { AuthError } from '../errors.ts';
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { AccessTokenClaims, AdapterName, Session } from '../types.ts';
-import type { Acceptance } from './acceptance.ts';
+import type { Acceptance } from './accept.ts';
 import { identityOf } from './layer-identity.ts';
-import type { Brands } from './page.ts';
+import type { Brands } from '../pages/page.ts';
 import type { ReplyRules } from './reply.ts';
-import type { RenderPage } from './page-view.ts';
+import type { RenderPage } from '../pages/view.ts';
 
 /** Handles every error that a visitor would see. */
 export type OnError = (error: AuthError, req: Request, res: Response, next: NextFunction) => void;

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { AuthError } from '../errors.ts';
-import { NotAccepted } from './acceptance.ts';
+import { NotAccepted } from './accept.ts';
 import type { ClientFacts } from '../session/source.ts';
 import type { Session } from '../types.ts';
-import type { AuthRequest } from './auth-request.ts';
+import type { AuthRequest } from './request.ts';
 import { errorBody, refuse } from './error-reply.ts';
 import { goOn } from './go-on.ts';
 import type { Next } from './go-on.ts';

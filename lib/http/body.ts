@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
-import { withDeadline } from '../core/deadline.ts';
-import { isTooDeep } from '../core/json.ts';
+import { withDeadline } from '../tools/deadline.ts';
+import { isTooDeep } from '../tools/json.ts';
 import { AuthError } from '../errors.ts';
 
 /** The text fields of a form or a JSON object, and `credential`, whatever it is, as JSON text; other values are dropped. */

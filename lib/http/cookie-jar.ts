@@ -1,9 +1,9 @@
 import onHeaders from 'on-headers';
 import type { ServerResponse } from 'node:http';
-import { serializeCookie } from '../core/cookies.ts';
-import { isRecord } from '../core/json.ts';
+import { serializeCookie } from '../tools/cookies.ts';
+import { isRecord } from '../tools/json.ts';
 import { isHeadOpen, varyOn } from './message.ts';
-import type { CookieAttributes, CookieWrite, RequestCookies } from '../core/cookies.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../tools/cookies.ts';
 import type { Adapter } from './adapter.ts';
 
 /** Callbacks for the delivery of cookies. */

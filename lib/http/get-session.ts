@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
-import type { AuthRequest } from './auth-request.ts';
+import type { AuthRequest } from './request.ts';
 import { passedAs } from './passed-adapters.ts';
 import { isOfOtherCopy, otherCopy } from './adapter.ts';
 import { stackedHandlers } from './express-stack.ts';

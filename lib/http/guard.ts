@@ -1,16 +1,16 @@
 import type { Session } from '../types.ts';
 import { AuthError } from '../errors.ts';
-import { NotAccepted } from './acceptance.ts';
+import { NotAccepted } from './accept.ts';
 import { guardByBearer, isBearerRequest, refuseBearer } from './bearer.ts';
 import type { BearerRules } from './bearer.ts';
 import { errorBody, refuse, explainDecision, signedOutReason } from './error-reply.ts';
 import { isExplaining } from '../session/events.ts';
 import { goOn } from './go-on.ts';
 import type { Next } from './go-on.ts';
-import type { AuthRequest } from './auth-request.ts';
+import type { AuthRequest } from './request.ts';
 import { json, redirect, sendReply } from './reply.ts';
 import type { Reply } from './reply.ts';
-import { pathOf } from '../core/request-path.ts';
+import { pathOf } from '../tools/request-path.ts';
 
 export interface GuardRules {
   /**

@@ -1,8 +1,8 @@
 import Negotiator from 'negotiator';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { sanitizeReturnTo } from '../core/return-to.ts';
-import { pathOf } from '../core/request-path.ts';
-import { defined } from '../core/json.ts';
+import { sanitizeReturnTo } from '../tools/return-to.ts';
+import { pathOf } from '../tools/request-path.ts';
+import { defined } from '../tools/json.ts';
 import type { ClientFacts } from '../session/source.ts';
 
 /** HTTP messages: reads requests and sets response headers. */

@@ -1,8 +1,8 @@
-import { createPathMatcher, isReachableUnder } from '../core/path-matcher.ts';
+import { createPathMatcher, isReachableUnder } from '../tools/path-matcher.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
 import { protectedBefore, stackedAdapters } from './express-stack.ts';
-import { pathOf } from '../core/request-path.ts';
+import { pathOf } from '../tools/request-path.ts';
 import { comparablePath, requestTarget } from './message.ts';
 import type { HostRequest } from './message.ts';
 

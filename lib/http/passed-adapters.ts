@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName } from '../types.ts';
 import type { Adapter } from './adapter.ts';
-import { AuthRequest } from './auth-request.ts';
+import { AuthRequest } from './request.ts';
 import { isRival, passedTwice } from './mounts.ts';
 
 /** Returns the object that it is given, so that a class which extends it adds its private fields to that object. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isHeadOpen, varyOn } from './message.ts';
-import { render } from '../core/html.ts';
-import type { Html } from '../core/html.ts';
-import type { BuiltInPage } from './page-view.ts';
+import { render } from '../tools/html.ts';
+import type { Html } from '../tools/html.ts';
+import type { BuiltInPage } from '../pages/view.ts';
 
 /** A handler's response; only `sendReply` sends it, so that no route omits a header. The jar carries the cookies. */
 export interface Reply {

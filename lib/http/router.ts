@@ -1,10 +1,10 @@
 import express from 'express';
 import type { Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createPathMatcher, widenForConnect } from '../core/path-matcher.ts';
+import { createPathMatcher, widenForConnect } from '../tools/path-matcher.ts';
 import { AuthError } from '../errors.ts';
 import { passAdapter } from './passed-adapters.ts';
-import type { AuthRequest } from './auth-request.ts';
+import type { AuthRequest } from './request.ts';
 import { refuseCrossSite, refuseUnintended } from './origin.ts';
 import { registerRouter } from './adapter.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
@@ -12,12 +12,12 @@ import { jsonErrorReply, refuse } from './error-reply.ts';
 import type { Next } from './go-on.ts';
 import { challengeRedirect, guard } from './guard.ts';
 import { createMountCheck, isAnsweredLater } from './mounts.ts';
-import { stylesheetFor } from './stylesheet.ts';
+import { stylesheetFor } from '../pages/style.ts';
 import { rememberFactors } from './step-up.ts';
 import type { Reply } from './reply.ts';
 import { showReply } from './show-page.ts';
 import { comparablePath, isExpress, mountPath, requestTarget } from './message.ts';
-import { pathOf } from '../core/request-path.ts';
+import { pathOf } from '../tools/request-path.ts';
 
 export type RouteHandler = (request: AuthRequest) => Reply | Promise<Reply>;
 

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import type { AuthRequest } from './auth-request.ts';
+import type { AuthRequest } from './request.ts';
 import { asError, goOn } from './go-on.ts';
 import type { Next } from './go-on.ts';
 import { isHeadOpen } from './message.ts';

@@ -1,9 +1,9 @@
 import type { Request, Response } from 'express';
-import { withDeadline } from '../core/deadline.ts';
+import { withDeadline } from '../tools/deadline.ts';
 import { causeOf } from '../errors.ts';
 import type { Session } from '../types.ts';
 import type { Adapter } from './adapter.ts';
-import type { AuthRequest } from './auth-request.ts';
+import type { AuthRequest } from './request.ts';
 import { asError } from './go-on.ts';
 import type { Reply } from './reply.ts';
 

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { createSharedOutcomes } from '../core/shared-outcomes.ts';
-import { withQuery } from '../core/url.ts';
+import { createSharedOutcomes } from '../tools/shared-outcomes.ts';
+import { withQuery } from '../tools/url.ts';
 import { AuthError } from '../errors.ts';
 import { warnOfClocks } from '../session/events.ts';
 import { outOfTime } from '../session/source.ts';
 import type { Session } from '../types.ts';
 import type { SecondFactor } from './adapter.ts';
-import type { AuthRequest } from './auth-request.ts';
+import type { AuthRequest } from './request.ts';
 import { challengeWith } from './guard.ts';
 import type { Reply } from './reply.ts';
 

@@ -1,6 +1,6 @@
 import { AuthError, ConfigurationError } from '../errors.ts';
 import type { Session } from '../types.ts';
-import type { AuthRequest } from './auth-request.ts';
+import type { AuthRequest } from './request.ts';
 
 /**
  * For guards with `whenCoordinatorDown: 'refuse'`.

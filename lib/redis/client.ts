@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createBreaker } from '../core/breaker.ts';
-import { failureOf, UnreadableAnswer, watchConnection } from '../core/coordinator-failure.ts';
-import { createMasterOf } from '../core/redis-slot.ts';
+import { createBreaker } from '../tools/breaker.ts';
+import { failureOf, UnreadableAnswer, watchConnection } from '../tools/coordinator-failure.ts';
+import { createMasterOf } from '../tools/redis-slot.ts';
 
 /** The members used of a client of the package `redis` (a single client, a pool, a sentinel or a cluster). */
 export interface NodeRedisClient {

@@ -1,20 +1,13 @@
 import * as v from 'valibot';
-import { UnreadableAnswer } from '../core/coordinator-failure.ts';
+import { UnreadableAnswer } from '../tools/coordinator-failure.ts';
 import { ConfigurationError } from '../errors.ts';
-import type { SharedCoordinator, Times } from '../session/shared-coordinator.ts';
+import type { SharedCoordinator, Times } from '../session/coordinator.ts';
 import { createRedisCommands, isPresent, isRedisClient, tagOf } from './client.ts';
 import type { RedisClient } from './client.ts';
 import { createAnswerSeal, createRedisLines } from './lines.ts';
 
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.ts';
-export type {
-  LineChange,
-  SharedCoordinator,
-  SharedLine,
-  TakenLine,
-  Times,
-  TokenTurn,
-} from '../session/shared-coordinator.ts';
+export type { LineChange, SharedCoordinator, SharedLine, TakenLine, Times, TokenTurn } from '../session/coordinator.ts';
 
 export interface RedisCoordinatorOptions {
   /** A connected client of `redis` or of `ioredis`; connecting, errors and closing stay yours. */

@@ -1,6 +1,6 @@
 import { sealData, unsealData } from 'iron-session';
-import { UnreadableAnswer } from '../core/coordinator-failure.ts';
-import type { SharedCoordinator, SharedLine } from '../session/shared-coordinator.ts';
+import { UnreadableAnswer } from '../tools/coordinator-failure.ts';
+import type { SharedCoordinator, SharedLine } from '../session/coordinator.ts';
 import { openMs } from '../session/token-line.ts';
 import { isPresent } from './client.ts';
 import type { RedisCommands } from './client.ts';

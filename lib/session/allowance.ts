@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import { createBoundedMap } from '../core/bounded-map.ts';
-import type { Token } from '../tokens/access-token.ts';
+import { createBoundedMap } from '../tools/bounded-map.ts';
+import type { Token } from './jwt.ts';
 import { AuthError } from '../errors.ts';
 import { hash } from './record.ts';
 import type { Emit } from './events.ts';

@@ -1,7 +1,7 @@
 import type { AdapterName } from '../types.ts';
 import type { OutageReport } from './outages.ts';
 import { hash } from './record.ts';
-import type { SharedCoordinator } from './shared-coordinator.ts';
+import type { SharedCoordinator } from './coordinator.ts';
 import { createTokenLines } from './token-lines.ts';
 import type { SettledRefresh, TokenLines } from './token-lines.ts';
 

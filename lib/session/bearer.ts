@@ -1,10 +1,10 @@
-import { withDeadline } from '../core/deadline.ts';
-import { deepFreeze } from '../core/json.ts';
-import { isUnknownKey, readToken } from '../tokens/access-token.ts';
-import type { Token } from '../tokens/access-token.ts';
+import { withDeadline } from '../tools/deadline.ts';
+import { deepFreeze } from '../tools/json.ts';
+import { isUnknownKey, readToken } from './jwt.ts';
+import type { Token } from './jwt.ts';
 import type { Session } from '../types.ts';
 import { outOfTime } from './source.ts';
-import { unseen } from './session-cache.ts';
+import { unseen } from './cache.ts';
 import type { SessionContext } from './session-context.ts';
 import type { SessionFacts } from './record.ts';
 import type { ClientFacts, TokenOrigin } from './source.ts';

@@ -1,8 +1,8 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Channel } from 'node:diagnostics_channel';
 import createDebug from 'debug';
-import { AnswerTooLarge, defined } from '../core/json.ts';
-import type { CoordinatorFailure } from '../core/coordinator-failure.ts';
+import { AnswerTooLarge, defined } from '../tools/json.ts';
+import type { CoordinatorFailure } from '../tools/coordinator-failure.ts';
 import { causeOf } from '../errors.ts';
 import type {
   AdapterName,

@@ -1,4 +1,4 @@
-import { createBoundedMap, stringBytes } from '../core/bounded-map.ts';
+import { createBoundedMap, stringBytes } from '../tools/bounded-map.ts';
 import { mergeLines } from './line-merge.ts';
 import { emptyLine, isOpen, lifeOf, openMs, settledOf, refusedMs } from './token-line.ts';
 import type { KnownLine, Place, SettledRefresh, TokenLine } from './token-line.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { UnreadableAnswer } from '../core/coordinator-failure.ts';
-import { isRecord } from '../core/json.ts';
+import { UnreadableAnswer } from '../tools/coordinator-failure.ts';
+import { isRecord } from '../tools/json.ts';
 import { AuthError } from '../errors.ts';
 import { fitForEvent } from './events.ts';
-import type { SharedCoordinator, SharedLine, TakenLine } from './shared-coordinator.ts';
+import type { SharedCoordinator, SharedLine, TakenLine } from './coordinator.ts';
 import { forever } from './record.ts';
 import { mergeLines } from './line-merge.ts';
 import { emptyLine, lifeOf, nameOf } from './token-line.ts';

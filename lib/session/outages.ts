@@ -1,7 +1,7 @@
-import { failureOf } from '../core/coordinator-failure.ts';
-import type { CoordinatorFailure } from '../core/coordinator-failure.ts';
+import { failureOf } from '../tools/coordinator-failure.ts';
+import type { CoordinatorFailure } from '../tools/coordinator-failure.ts';
 import type { Emit } from './events.ts';
-import type { SharedCoordinator } from './shared-coordinator.ts';
+import type { SharedCoordinator } from './coordinator.ts';
 
 /** What of a coordinator says that a part of it is away. */
 interface Availability {

@@ -1,11 +1,11 @@
-import { createBoundedMap } from '../core/bounded-map.ts';
-import type { ChangeCount } from '../core/bounded-map.ts';
+import { createBoundedMap } from '../tools/bounded-map.ts';
+import type { ChangeCount } from '../tools/bounded-map.ts';
 import { AuthError } from '../errors.ts';
 import { emptyRecord, hash, lastBefore, mergeRecords } from './record.ts';
 import type { Presented, SessionFacts, SessionRecord } from './record.ts';
 import { createAskShared } from './outages.ts';
 import type { AskShared, OutageReport } from './outages.ts';
-import type { SharedCoordinator } from './shared-coordinator.ts';
+import type { SharedCoordinator } from './coordinator.ts';
 
 export type Records = ReturnType<typeof createRecords>;
 

@@ -1,6 +1,6 @@
-import type { RequestCookies } from '../core/cookies.ts';
+import type { RequestCookies } from '../tools/cookies.ts';
 import { AuthError, causeOf } from '../errors.ts';
-import { isRenewalUrgent } from '../tokens/access-token.ts';
+import { isRenewalUrgent } from './jwt.ts';
 import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import { measureRefresh } from './events.ts';

@@ -1,4 +1,4 @@
-import type { ChangeCount } from '../core/bounded-map.ts';
+import type { ChangeCount } from '../tools/bounded-map.ts';
 import {
   continuing,
   endedUntil,
@@ -27,7 +27,7 @@ import {
 import { createClientGrants } from './client-grants.ts';
 import type { FoundRecord, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
 import type { OutageReport } from './outages.ts';
-import type { SharedCoordinator } from './shared-coordinator.ts';
+import type { SharedCoordinator } from './coordinator.ts';
 
 export type Revocations = ReturnType<typeof createRevocations>;
 

@@ -1,9 +1,9 @@
 import type { Allowance } from './allowance.ts';
-import type { Background } from '../core/background.ts';
+import type { Background } from '../tools/background.ts';
 import type { Session } from '../types.ts';
 import type { Emit } from './events.ts';
 import type { Revocations } from './revocations.ts';
-import type { SessionCache } from './session-cache.ts';
+import type { SessionCache } from './cache.ts';
 import type { SessionWriter, SessionSource } from './source.ts';
 import type { TokenLines } from './token-lines.ts';
 

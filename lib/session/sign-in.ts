@@ -1,5 +1,5 @@
-import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
-import { defined } from '../core/json.ts';
+import type { CookieWrite, RequestCookies } from '../tools/cookies.ts';
+import { defined } from '../tools/json.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';

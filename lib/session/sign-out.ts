@@ -1,12 +1,12 @@
-import { parseCookies } from '../core/cookies.ts';
-import type { CookieWrite, RequestCookies } from '../core/cookies.ts';
+import { parseCookies } from '../tools/cookies.ts';
+import type { CookieWrite, RequestCookies } from '../tools/cookies.ts';
 import type { Allowance } from './allowance.ts';
 import { isRevocation } from './record.ts';
 import type { Revocation } from './record.ts';
 import type { SessionContext } from './session-context.ts';
 import type { Candidate, SessionSource, Verdict } from './source.ts';
 import { placeOf } from './token-lines.ts';
-import { tokenLifetimeMs } from '../tokens/access-token.ts';
+import { tokenLifetimeMs } from './jwt.ts';
 import type { Session } from '../types.ts';
 
 /** One of the sessions of a request at sign-out, with its verification. */

@@ -1,7 +1,7 @@
-import { cookieBytes } from '../core/cookie-chunks.ts';
-import { deepFreeze, defined } from '../core/json.ts';
-import type { CookieFinder, CookieWrite, RequestCookies } from '../core/cookies.ts';
-import type { Token } from '../tokens/access-token.ts';
+import { cookieBytes } from '../tools/cookie-chunks.ts';
+import { deepFreeze, defined } from '../tools/json.ts';
+import type { CookieFinder, CookieWrite, RequestCookies } from '../tools/cookies.ts';
+import type { Token } from './jwt.ts';
 import type { AdapterName, Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import type { SessionFacts } from './record.ts';

@@ -1,5 +1,5 @@
-import { parseCookies } from '../core/cookies.ts';
-import { isUnknownKey } from '../tokens/access-token.ts';
+import { parseCookies } from '../tools/cookies.ts';
+import { isUnknownKey } from './jwt.ts';
 import type { Allowance } from './allowance.ts';
 import type { SessionContext } from './session-context.ts';
 import { verifyStored } from './source.ts';

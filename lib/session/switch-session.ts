@@ -1,7 +1,7 @@
 import type { Session } from '../types.ts';
-import { isUnknownKey } from '../tokens/access-token.ts';
-import { parseCookies } from '../core/cookies.ts';
-import { withDeadline } from '../core/deadline.ts';
+import { isUnknownKey } from './jwt.ts';
+import { parseCookies } from '../tools/cookies.ts';
+import { withDeadline } from '../tools/deadline.ts';
 import { isRevocation } from './record.ts';
 import { renewWithin, resolutionOf } from './renewal.ts';
 import type { Renew, Renewal, Renewed } from './renewal.ts';

@@ -1,4 +1,4 @@
-import type { Background } from '../core/background.ts';
+import type { Background } from '../tools/background.ts';
 import { AuthError } from '../errors.ts';
 import type { LineMemory } from './line-memory.ts';
 import type { LineTurns, Turn } from './line-turns.ts';

@@ -1,6 +1,6 @@
-import { noBackground } from '../core/background.ts';
-import type { Background } from '../core/background.ts';
-import { withDeadline } from '../core/deadline.ts';
+import { noBackground } from '../tools/background.ts';
+import type { Background } from '../tools/background.ts';
+import { withDeadline } from '../tools/deadline.ts';
 import { AuthError, causeOf } from '../errors.ts';
 import type { AdapterName } from '../types.ts';
 import type { Emit } from './events.ts';
@@ -9,7 +9,7 @@ import { createLineTurns } from './line-turns.ts';
 import { hash } from './record.ts';
 import { createOutageReport } from './outages.ts';
 import type { OutageReport } from './outages.ts';
-import type { SharedCoordinator } from './shared-coordinator.ts';
+import type { SharedCoordinator } from './coordinator.ts';
 import type { StoredSession } from './source.ts';
 import { exchangeToken, VariantRefused } from './token-exchange.ts';
 import type { Exchange, LineParts, TokenAnswer } from './token-exchange.ts';

@@ -1,5 +1,5 @@
-import { encodeCookieValue } from '../core/cookies.ts';
-import type { CookieWrite } from '../core/cookies.ts';
+import { encodeCookieValue } from '../tools/cookies.ts';
+import type { CookieWrite } from '../tools/cookies.ts';
 import { refuseInProduction } from './provider.ts';
 
 /** The used part of `request.agent(app)`; supertest's and superagent's agents have it. */

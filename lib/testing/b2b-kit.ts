@@ -1,8 +1,8 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { B2bAuthOptions } from '../b2b/index.ts';
 import { createSeal } from '../b2b/seal.ts';
-import { writeChunks } from '../core/cookie-chunks.ts';
-import { defined } from '../core/json.ts';
+import { writeChunks } from '../tools/cookie-chunks.ts';
+import { defined } from '../tools/json.ts';
 import type { B2bUser, Impersonator, Json } from '../types.ts';
 import { createSignIns, keepCookies } from './agent.ts';
 import type { Enter, SessionCookie, SignIns, TestBearerOptions } from './agent.ts';

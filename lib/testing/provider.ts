@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { JSONWebKeySet, JWTPayload } from 'jose';
-import { isRecord, parseJson } from '../core/json.ts';
+import { isRecord, parseJson } from '../tools/json.ts';
 import { ConfigurationError } from '../errors.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { isRecord } from '../core/json.ts';
+import { isRecord } from '../tools/json.ts';
 
 /** The passkeys of a test kit's people: sign-ins with one of them succeed, whatever the challenge. */
 export class TestPasskeys<Person> {

@@ -1,4 +1,4 @@
-import { totp } from '../../../example-app/providers/supabase/totp.ts';
+import { totp } from '../../../stand-ins/supabase/totp.ts';
 import { renewSession } from '../../../lib/index.ts';
 import { postForm } from '../../support/backend-app.ts';
 import { sentTo } from '../../support/consent.ts';

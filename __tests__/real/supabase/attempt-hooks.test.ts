@@ -1,4 +1,4 @@
-import { totp } from '../../../example-app/providers/supabase/totp.ts';
+import { totp } from '../../../stand-ins/supabase/totp.ts';
 import { useRealApp } from '../support/application.ts';
 import { startAttemptHook } from '../support/attempt-hook.ts';
 import { describeOwnGoTrue } from '../support/describe-with.ts';

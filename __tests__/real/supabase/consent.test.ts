@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { totp } from '../../../example-app/providers/supabase/totp.ts';
+import { totp } from '../../../stand-ins/supabase/totp.ts';
 import { postForm } from '../../support/backend-app.ts';
 import { sentTo } from '../../support/consent.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';

@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import { totp } from '../../../example-app/providers/supabase/totp.ts';
+import { totp } from '../../../stand-ins/supabase/totp.ts';
 import { createCredential } from '../../support/authenticator.ts';
 import type { SoftwareCredential } from '../../support/authenticator.ts';
 import { examine } from '../../support/doctor.ts';

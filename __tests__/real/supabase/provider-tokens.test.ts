@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { totp } from '../../../example-app/providers/supabase/totp.ts';
+import { totp } from '../../../stand-ins/supabase/totp.ts';
 import type { ProviderTokens } from '../../../lib/backend/index.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
 import { followTo, sessionOf, useRealApp } from '../support/application.ts';

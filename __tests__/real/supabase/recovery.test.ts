@@ -1,5 +1,5 @@
 import { continueAsOther, postForm } from '../../support/backend-app.ts';
-import { totp } from '../../../example-app/providers/supabase/totp.ts';
+import { totp } from '../../../stand-ins/supabase/totp.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
 import { followTo, pathOf, sessionOf, startRealApp, useRealApp } from '../support/application.ts';
 import { describeGoTrue, describeOwnGoTrue } from '../support/describe-with.ts';

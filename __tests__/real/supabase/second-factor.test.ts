@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { sessionOf, setSession, useRealApp } from '../support/application.ts';
 import { describeGoTrue } from '../support/describe-with.ts';
-import { totp } from '../../../example-app/providers/supabase/totp.ts';
+import { totp } from '../../../stand-ins/supabase/totp.ts';
 
 describeGoTrue('a second factor', () => {
   const real = useRealApp();

@@ -1,5 +1,5 @@
 import { postForm } from '../../support/backend-app.ts';
-import { totp } from '../../../example-app/providers/supabase/totp.ts';
+import { totp } from '../../../stand-ins/supabase/totp.ts';
 import { expiry, sessionOf, useRealApp } from '../support/application.ts';
 import { describeOwnGoTrue } from '../support/describe-with.ts';
 import { createSigningKey } from '../support/gotrue.ts';

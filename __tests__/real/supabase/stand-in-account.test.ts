@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import { totp } from '../../../example-app/providers/supabase/totp.ts';
+import { totp } from '../../../stand-ins/supabase/totp.ts';
 import { describeGoTrue } from '../support/describe-with.ts';
 import { newUser } from '../support/project.ts';
 import {

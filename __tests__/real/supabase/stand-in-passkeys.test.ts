@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { startSupabaseStandIn } from '../../../example-app/providers/supabase/stand-in.ts';
-import type { SupabaseStandIn } from '../../../example-app/providers/supabase/stand-in.ts';
+import { startSupabaseStandIn } from '../../../stand-ins/supabase/stand-in.ts';
+import type { SupabaseStandIn } from '../../../stand-ins/supabase/stand-in.ts';
 import { describeOwnGoTrue } from '../support/describe-with.ts';
 import { createSigningKey } from '../support/gotrue.ts';
 import { newUser, startProject } from '../support/project.ts';

@@ -1,4 +1,4 @@
-import { totp } from '../../../example-app/providers/supabase/totp.ts';
+import { totp } from '../../../stand-ins/supabase/totp.ts';
 import { ownRoutes } from '../../support/own-sign-in.ts';
 import type { OwnSignIn } from '../../support/own-sign-in.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';

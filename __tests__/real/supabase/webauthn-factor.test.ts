@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import { totp } from '../../../example-app/providers/supabase/totp.ts';
+import { totp } from '../../../stand-ins/supabase/totp.ts';
 import { postForm } from '../../support/backend-app.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
 import { sessionOf, setSession, useRealApp } from '../support/application.ts';

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
-import { startSupabaseStandIn } from '../../../example-app/providers/supabase/stand-in.ts';
+import { startSupabaseStandIn } from '../../../stand-ins/supabase/stand-in.ts';
 import { newUser, startProject } from './project.ts';
 import type { User } from './project.ts';
 

@@ -1,1 +1,1 @@
-export * from '../../../example-app/providers/supabase/stand-in.ts';
+export * from '../../../stand-ins/supabase/stand-in.ts';

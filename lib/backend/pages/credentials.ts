@@ -1,10 +1,10 @@
-import { html, safeHref } from '../../core/html.ts';
-import type { Html, HtmlValue, Text } from '../../core/html.ts';
-import { otherAccountUrl } from '../../http/page.ts';
-import { emphasis, fillIn, isolated } from '../../http/page-text.ts';
+import { html, safeHref } from '../../tools/html.ts';
+import type { Html, HtmlValue, Text } from '../../tools/html.ts';
+import { otherAccountUrl } from '../../pages/page.ts';
+import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
-import { FormProblem } from '../form-fields.ts';
-import { mailedBefore } from '../throttle.ts';
+import { FormProblem } from '../fields.ts';
+import { mailedBefore } from '../throttle/index.ts';
 import { codeFields, emailField, field, focusOf } from './field.ts';
 import {
   backToSignIn,
@@ -20,8 +20,8 @@ import {
   withReturnTo,
 } from './parts.ts';
 import type { FormError, FormState, PageRequest, Site } from './parts.ts';
-import { ceremonyFallback, ceremonyForm, ceremonyScript } from './passkeys.ts';
-import { providerButtons, providerChoices } from './providers.ts';
+import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../passkeys/page.ts';
+import { providerButtons, providerChoices } from '../oauth/buttons.ts';
 import { openingOf, resendForm } from './resend.ts';
 import type { Resend } from './resend.ts';
 import { addressFacts, signInFacts } from './form-facts.ts';

@@ -1,6 +1,6 @@
-import { html } from '../../core/html.ts';
-import type { Html, HtmlValue, Text } from '../../core/html.ts';
-import type { FieldName } from '../form-fields.ts';
+import { html } from '../../tools/html.ts';
+import type { Html, HtmlValue, Text } from '../../tools/html.ts';
+import type { FieldName } from '../fields.ts';
 import type { FormError, Site } from './parts.ts';
 
 interface FieldParts {

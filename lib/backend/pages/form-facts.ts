@@ -1,7 +1,7 @@
-import type { PageFacts, PageKind } from '../../http/page-view.ts';
+import type { PageFacts, PageKind } from '../../pages/view.ts';
 import { formValues, withReturnTo } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
-import { providerChoices } from './providers.ts';
+import { providerChoices } from '../oauth/buttons.ts';
 
 /** The sign-in page as data. @param canResend whether the account still needs the email that confirms its address */
 export function signInFacts(site: Site, request: PageRequest, state: FormState, canResend: boolean): PageFacts {

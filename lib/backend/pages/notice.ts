@@ -1,8 +1,8 @@
-import { html, safeHref } from '../../core/html.ts';
-import type { Html, Text } from '../../core/html.ts';
+import { html, safeHref } from '../../tools/html.ts';
+import type { Html, Text } from '../../tools/html.ts';
 import type { AuthError } from '../../errors.ts';
-import { defined } from '../../core/json.ts';
-import { emphasis, fillIn, isolated } from '../../http/page-text.ts';
+import { defined } from '../../tools/json.ts';
+import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import {
   backToSignIn,

@@ -1,20 +1,20 @@
-import { html, safeHref, textOf } from '../../core/html.ts';
-import { withQuery } from '../../core/url.ts';
-import type { Html, HtmlValue, Text } from '../../core/html.ts';
+import { html, safeHref, textOf } from '../../tools/html.ts';
+import { withQuery } from '../../tools/url.ts';
+import type { Html, HtmlValue, Text } from '../../tools/html.ts';
 import { errorTable } from '../../error-table.ts';
 import type { AuthError, AuthErrorCode } from '../../errors.ts';
-import type { AuthRequest } from '../../http/auth-request.ts';
-import { builtInPage, sentMark } from '../../http/page.ts';
-import type { Brands, PageParts, PageScript } from '../../http/page.ts';
-import type { PageFacts } from '../../http/page-view.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { builtInPage, sentMark } from '../../pages/page.ts';
+import type { Brands, PageParts, PageScript } from '../../pages/page.ts';
+import type { PageFacts } from '../../pages/view.ts';
 import type { Reply } from '../../http/reply.ts';
-import { FormProblem } from '../form-fields.ts';
-import { tooManyCodes } from '../throttle.ts';
-import type { FieldName } from '../form-fields.ts';
+import { FormProblem } from '../fields.ts';
+import { tooManyCodes } from '../throttle/index.ts';
+import type { FieldName } from '../fields.ts';
 import type { PasswordRule } from '../new-password.ts';
 import type { BackendOptions } from '../options.ts';
-import type { Emblem } from '../../http/emblems.ts';
-import { duration, fillIn } from '../../http/page-text.ts';
+import type { Emblem } from '../../pages/icons.ts';
+import { duration, fillIn } from '../../pages/texts.ts';
 import type { PagesText, PagesTextKey } from './text.ts';
 
 /** The adapter's data that pages show, in the language of a request. */

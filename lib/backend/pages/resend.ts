@@ -1,8 +1,8 @@
-import { html } from '../../core/html.ts';
-import type { Html, Text } from '../../core/html.ts';
+import { html } from '../../tools/html.ts';
+import type { Html, Text } from '../../tools/html.ts';
 import type { Fields } from '../../http/body.ts';
-import { duration, fillIn } from '../../http/page-text.ts';
-import { openingSeconds } from '../../http/stylesheet.ts';
+import { duration, fillIn } from '../../pages/texts.ts';
+import { openingSeconds } from '../../pages/style.ts';
 import { postForm } from './parts.ts';
 import type { PageRequest, Site } from './parts.ts';
 

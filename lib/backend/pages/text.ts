@@ -1,5 +1,5 @@
-import { sharedText } from '../../http/page-text.ts';
-import type { Texts } from '../../http/page-text.ts';
+import { sharedText } from '../../pages/texts.ts';
+import type { Texts } from '../../pages/texts.ts';
 
 /** All texts of the built-in pages, in English. `{…}` is a placeholder for a value, which a text may omit. */
 export const englishText = {

@@ -1,0 +1,250 @@
+import { sealData } from 'iron-session';
+import { demoUsers, startB2bApp, startProvider } from '../../support/b2b-app.ts';
+import type { B2bApp, SharedProvider } from '../../support/b2b-app.ts';
+import type { StandInUser } from '../../../stand-ins/workos/index.ts';
+import type { B2bSignIn } from '../../../lib/b2b/index.ts';
+import type { Answer, Visitor } from '../../support/visitor.ts';
+
+let provider: SharedProvider;
+let app: B2bApp;
+beforeAll(async () => {
+  provider = await startProvider();
+  app = await startB2bApp({ provider });
+});
+beforeEach(() => app.workos.clearRequests());
+afterAll(async () => {
+  await app.close();
+  await provider.close();
+});
+
+const { twoOrganizations } = demoUsers;
+const [instruments, lighthouse] = twoOrganizations.organizations;
+
+async function comeBack(
+  visitor: Visitor,
+  how: { readonly path?: string; readonly user?: StandInUser; readonly on?: B2bApp } = {},
+): Promise<{ readonly answer: Answer; readonly callback: string }> {
+  const { path = '/login?returnTo=/dashboard', user = twoOrganizations, on = app } = how;
+  const start = await visitor.get(path);
+  const callback = (await on.workos.authorize(start.location, { user })).href;
+  return { answer: await visitor.get(callback), callback };
+}
+
+/** The links of the organization page, as a browser would read them. */
+const linksOf = ({ text }: Answer): string[] =>
+  [...text.matchAll(/href="([^"]*organization_id=[^"]*)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'));
+
+async function organizationOf(visitor: Visitor): Promise<string | undefined> {
+  return (await visitor.getJson('/auth/session')).json.organizationId;
+}
+
+it('lets a user with several organizations choose, and keeps returnTo', async () => {
+  const visitor = app.visitor();
+  const { answer } = await comeBack(visitor);
+  expect(answer.status).toBe(200);
+  expect(answer.text).toContain(instruments.name);
+  expect(answer.text).toContain(lighthouse.name);
+  expect(answer.headers['cache-control']).toBe('private, no-store');
+  expect(visitor.cookies.has('b2b-session')).toBe(false);
+
+  const done = await visitor.get(linksOf(answer)[1] ?? '');
+  expect([done.status, done.headers.location]).toEqual([303, '/dashboard']);
+  expect(await organizationOf(visitor)).toBe(lighthouse.id);
+  expect([...visitor.cookies.keys()]).toEqual(['b2b-session']);
+});
+
+it('does not ask a user who has one organization or none', async () => {
+  expect(await organizationOf(await app.signedIn(demoUsers.oneOrganization))).toBe(instruments.id);
+  expect(await organizationOf(await app.signedIn(demoUsers.personal))).toBeUndefined();
+});
+
+it('uses the organization that the query names, without asking', async () => {
+  const visitor = app.visitor();
+  await comeBack(visitor, { path: `/login?organization_id=${lighthouse.id}` });
+  expect(await organizationOf(visitor)).toBe(lighthouse.id);
+});
+
+describe('the option organizationId', () => {
+  const hooked: string[] = [];
+  let strict: B2bApp;
+  beforeAll(async () => {
+    const onSignIn = ({ session }: B2bSignIn): void => void hooked.push(session.user.id);
+    strict = await startB2bApp({ provider, options: { organizationId: instruments.id, onSignIn } });
+  });
+  beforeEach(() => {
+    hooked.length = 0;
+    strict.events.length = 0;
+  });
+  afterAll(() => strict.close());
+
+  it('is requested, whatever organization the query names', async () => {
+    for (const path of ['/login', `/login?organization_id=${lighthouse.id}`, '/signup?organization_id=org_01X']) {
+      const asked = new URL((await strict.visitor().get(path)).location).searchParams;
+      expect([path, asked.get('organization_id')]).toEqual([path, instruments.id]);
+    }
+    const visitor = strict.visitor();
+    await comeBack(visitor, { on: strict, path: `/login?organization_id=${lighthouse.id}` });
+    expect([await organizationOf(visitor), hooked.length]).toEqual([instruments.id, 1]);
+  });
+
+  const elsewhere = { ...demoUsers.personal, id: 'user_01ELSEWHERE', organizations: [lighthouse] };
+  const others = [{ ...lighthouse }, { id: 'org_01THIRD', name: 'Third' }];
+  it.each([
+    ['no organization', demoUsers.personal],
+    ['another organization', elsewhere],
+    ['several others', { ...demoUsers.personal, id: 'user_01OTHERS', organizations: others }],
+  ])('rejects, before calling the hook, a user who comes back with %s', async (_name, user) => {
+    app.workos.users.set(user.id, user);
+    const visitor = strict.visitor();
+    // WorkOS' emulator ignores the parameter as this does: the user who comes back is the one signed in there.
+    const asked = new URL((await visitor.get('/login')).location);
+    asked.searchParams.delete('organization_id');
+    const refused = await visitor.get((await app.workos.authorize(asked, { user })).href);
+    expect([refused.status, linksOf(refused)]).toEqual([403, []]);
+    expect(refused.text).toContain('organization_required');
+    expect([visitor.cookies.size, hooked]).toEqual([0, []]);
+    expect(strict.events).toMatchObject([{ type: 'sign_in_failed', code: 'organization_required' }]);
+  });
+
+  it('is no guard: a session that another application started stays valid', async () => {
+    const session = await app.workos.issueSession({ user: elsewhere, organizationId: lighthouse.id });
+    const visitor = strict.visitor();
+    const sealed = await sealData(session, { password: strict.cookiePassword, ttl: 0 });
+    visitor.cookies.set('b2b-session', sealed);
+    expect((await visitor.get('/dashboard')).status).toBe(200);
+  });
+});
+
+it('selects the organization of the flow if the provider asks for one', async () => {
+  const visitor = app.visitor();
+  const start = await visitor.get(`/login?organization_id=${lighthouse.id}`);
+  // Like a provider that ignores the parameter.
+  const asked = new URL(start.location);
+  asked.searchParams.delete('organization_id');
+  const callback = await app.workos.authorize(asked, { user: twoOrganizations });
+  expect((await visitor.get(callback.href)).status).toBe(303);
+  expect(await organizationOf(visitor)).toBe(lighthouse.id);
+});
+
+it('shows the choice again on reload, without exchanging the code again', async () => {
+  const visitor = app.visitor();
+  const { callback } = await comeBack(visitor);
+  const again = await visitor.get(callback);
+  expect([again.status, linksOf(again).length]).toEqual([200, 2]);
+  expect(app.workos.tokenCalls).toBe(1);
+  expect((await visitor.get(linksOf(again)[0] ?? '')).status).toBe(303);
+});
+
+it('keeps the pending authentication out of pages and URLs', async () => {
+  const visitor = app.visitor();
+  const { answer } = await comeBack(visitor);
+  await visitor.get(linksOf(answer)[0] ?? '');
+  const selection = app.workos.requests.find(({ grantType }) => grantType?.endsWith('organization-selection'));
+  const token = String(selection?.body['pending_authentication_token']);
+  expect(token.length).toBeGreaterThan(10);
+  expect(answer.text + answer.setCookies.join()).not.toContain(token);
+});
+
+it('lets no other browser choose: the links are useless there', async () => {
+  const { answer } = await comeBack(app.visitor());
+  const stranger = app.visitor();
+  expect((await stranger.get(linksOf(answer)[0] ?? '')).status).toBe(400);
+  expect(stranger.cookies.size).toBe(0);
+});
+
+it('signs no one in to an organization that was not offered', async () => {
+  const visitor = app.visitor();
+  const { answer } = await comeBack(visitor);
+  const link = (linksOf(answer)[0] ?? '').replace(instruments.id, 'org_01SOMEBODYELSES');
+  const refused = await visitor.get(link);
+  expect([refused.status, linksOf(refused).length, app.workos.tokenCalls]).toEqual([200, 2, 1]);
+  expect(visitor.cookies.has('b2b-session')).toBe(false);
+});
+
+it('escapes a name that contains markup', async () => {
+  const organizations = [
+    { id: 'org_01A', name: '<img src=x onerror=alert(1)>' },
+    { id: 'org_01B', name: '"\'&</a>' },
+  ];
+  const user = { ...demoUsers.personal, id: 'user_01MARKUP', organizations };
+  app.workos.users.set(user.id, user);
+  const { answer } = await comeBack(app.visitor(), { user });
+  expect(answer.text).not.toContain('<img');
+  expect(answer.text).toContain('&lt;img src=x onerror=alert(1)&gt;');
+});
+
+describe('a user with a great many organizations', () => {
+  const organizations = Array.from({ length: 150 }, (_, index) => ({
+    id: `org_01JC4XJ2M7Q8T3WZ5R9VKB${String(index).padStart(4, '0')}`,
+    name: `Subsidiary number ${index} of the Analytical Instruments Company`,
+  }));
+  const user = { ...demoUsers.personal, id: 'user_01MANY', organizations };
+  beforeAll(() => app.workos.users.set(user.id, user));
+
+  it('can choose the last of them: no cookie exceeds the limit of browsers', async () => {
+    const visitor = app.visitor();
+    const { answer } = await comeBack(visitor, { user });
+    for (const line of answer.setCookies) expect(line.length).toBeLessThanOrEqual(4096);
+    expect(linksOf(answer)).toHaveLength(150);
+    const done = await visitor.get(linksOf(answer).at(-1) ?? '');
+    expect(done.status).toBe(303);
+    expect(await organizationOf(visitor)).toBe(organizations.at(-1)?.id);
+  });
+
+  it.each(['org_01SOMEBODYELSES', '%20', ''])('can choose again after %j, which was not offered', async (id) => {
+    const visitor = app.visitor();
+    const { answer } = await comeBack(visitor, { user });
+    const [link = ''] = linksOf(answer);
+    const refused = await visitor.get(link.replace(/organization_id=.*/, `organization_id=${id}`));
+    expect([400, 403]).toContain(refused.status);
+    expect((await visitor.get(link)).status).toBe(303);
+    expect(await organizationOf(visitor)).toBe(organizations[0]?.id);
+  });
+
+  it('sees the choice again on reload', async () => {
+    const visitor = app.visitor();
+    const { callback } = await comeBack(visitor, { user });
+    expect(linksOf(await visitor.get(callback))).toHaveLength(150);
+    expect(app.workos.tokenCalls).toBe(1);
+  });
+});
+
+it('offers links to sign in again, with returnTo, and to the start page', async () => {
+  const { answer } = await comeBack(app.visitor());
+  expect(answer.text).toContain('href="/login?returnTo=%2Fdashboard&amp;prompt=login"');
+  expect(answer.text).toContain('href="/"');
+});
+
+it('answers a client that asks for JSON with the choices', async () => {
+  const visitor = app.visitor();
+  const { callback } = await comeBack(visitor);
+  const { status, json, headers } = await visitor.getJson(callback);
+  expect([status, json.organizations.map(({ id }: { id: string }) => id)]).toEqual([
+    200,
+    [instruments.id, lighthouse.id],
+  ]);
+  expect(headers.vary).toContain('Accept');
+  expect((await visitor.get(json.organizations[1].redirectTo)).status).toBe(303);
+  expect(await organizationOf(visitor)).toBe(lighthouse.id);
+});
+
+it('reports a choice whose pending authentication was already used', async () => {
+  const error = { code: 'invalid_pending_authentication_token', message: 'Invalid pending authentication token' };
+  const visitor = app.visitor();
+  const { answer } = await comeBack(visitor);
+  app.workos.switches.authenticateError = { status: 400, body: error };
+  const refused = await visitor.get(linksOf(answer)[0] ?? '');
+  app.workos.switches.authenticateError = null;
+  expect(refused.status).toBe(400);
+  expect(refused.text).toContain('code_rejected');
+});
+
+it('reports a choice that was made too late', async () => {
+  const visitor = app.visitor();
+  const { answer } = await comeBack(visitor);
+  provider.clock.advance(601_000);
+  const late = await visitor.get(linksOf(answer)[0] ?? '');
+  expect(late.status).toBe(400);
+  expect(late.text).toContain('href="/login"');
+  expect(visitor.cookies.has('b2b-session')).toBe(false);
+});

@@ -1,0 +1,243 @@
+// A visitor without an account (an anonymous session) who signs up.
+import { AuthError } from '../../../lib/index.ts';
+import type { BackendAuthOptions, SharedCoordinator } from '../../../lib/index.ts';
+import { ada, postForm, setSession, startBackendApp } from '../../support/backend-app.ts';
+import type { BackendApp } from '../../support/backend-app.ts';
+import type { Visitor } from '../../support/visitor.ts';
+import { createShared } from '../../support/shared-memory.ts';
+
+const account = { email: 'gus@example.com', password: 'long enough' };
+let app: BackendApp;
+afterEach(() => app.close());
+
+async function startWithGuest(autoconfirm = false, options: BackendAuthOptions = {}): Promise<Visitor> {
+  app = await startBackendApp({ options, standIn: { autoconfirm, anonymousUsers: true } });
+  const answer = await fetch(`${app.supabase.url}/auth/v1/signup`, {
+    method: 'POST',
+    headers: { apikey: app.supabase.publishableKey, 'content-type': 'application/json' },
+    body: '{}',
+  });
+  const visitor = app.visitor();
+  setSession(visitor, await answer.json());
+  app.supabase.requests.length = 0;
+  return visitor;
+}
+
+const userOf = async (visitor: Visitor): Promise<{ id: string; email: string | null; isAnonymous: boolean }> =>
+  (await visitor.getJson('/auth/session')).json.user;
+const lastMail = () => app.supabase.mails.at(-1);
+
+it('keeps the user id, and the session until the address is confirmed', async () => {
+  const visitor = await startWithGuest();
+  const guest = await userOf(visitor);
+  expect(guest.isAnonymous).toBe(true);
+  const answer = await postForm(visitor, '/auth/signup', { ...account, returnTo: '/account' });
+  expect(answer.status).toBe(200);
+  expect(app.supabase.requests.map(({ endpoint }) => endpoint)).not.toContain('signup');
+  expect(await userOf(visitor)).toEqual(guest);
+
+  const mail = lastMail();
+  const fields = { token_hash: mail?.tokenHash ?? '', type: 'email_change', returnTo: '/account' };
+  expect((await postForm(visitor, '/auth/confirm', fields)).status).toBe(303);
+  expect(await userOf(visitor)).toMatchObject({ id: guest.id, email: account.email, isAnonymous: false });
+  const elsewhere = app.visitor();
+  expect((await elsewhere.postJson('/auth/login', account)).status).toBe(200);
+  expect((await userOf(elsewhere)).id).toBe(guest.id);
+});
+
+it('takes a form that is sent twice, and a corrected address', async () => {
+  const visitor = await startWithGuest();
+  app.supabase.switches.mailFrequency = 0;
+  for (const email of ['typo@example.com', 'typo@example.com', account.email]) {
+    expect((await postForm(visitor, '/auth/signup', { ...account, email })).status).toBe(200);
+  }
+  expect(lastMail()?.to).toBe(account.email);
+});
+
+it('is complete at once if the project confirms no addresses', async () => {
+  const visitor = await startWithGuest(true);
+  const guest = await userOf(visitor);
+  const answer = await visitor.postJson('/auth/signup', { ...account, returnTo: '/account' });
+  expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/account' }]);
+  expect(app.supabase.calls('refresh')).toBe(1);
+  expect(await userOf(visitor)).toMatchObject({ id: guest.id, email: account.email, isAnonymous: false });
+});
+
+it('must sign in if the session ended while the account was completed', async () => {
+  const gone = { code: 'refresh_token_not_found', message: 'Invalid Refresh Token: Refresh Token Not Found' };
+  const visitor = await startWithGuest(true, {
+    fetch: (input, init) =>
+      new Request(input).url.includes('grant_type=refresh_token')
+        ? Promise.resolve(Response.json(gone, { status: 400 }))
+        : fetch(input, init),
+  });
+  const answer = await visitor.postJson('/auth/signup', account);
+  expect([answer.status, answer.json.error.code]).toEqual([401, 'unauthenticated']);
+  expect((await app.visitor().postJson('/auth/login', account)).status).toBe(200);
+});
+
+it('keeps the user if the backend refuses a token whose signature is right', async () => {
+  const visitor = await startWithGuest(true, {
+    fetch: (input, init) =>
+      new URL(new Request(input).url).pathname.endsWith('/user')
+        ? Promise.resolve(Response.json({ code: 'bad_jwt', message: 'invalid kid' }, { status: 403 }))
+        : fetch(input, init),
+  });
+  const guest = await userOf(visitor);
+  const answer = await visitor.postJson('/auth/signup', account);
+  expect([answer.status, answer.headers['retry-after'], app.supabase.calls('signup')]).toEqual([503, '5', 0]);
+  expect(await userOf(visitor)).toEqual(guest);
+  const warnings = app.events.filter(({ type }) => type === 'configuration_warning');
+  expect(JSON.stringify(warnings)).toContain('rotation of the signing keys');
+});
+
+it('shares the refresh of the complete session with other requests, and repeats one in progress', async () => {
+  const shared = createShared();
+  const lines: string[] = [];
+  let early: string | undefined;
+  const coordinator: SharedCoordinator = {
+    ...shared,
+    async take(line, turn, unless) {
+      lines.push(line);
+      if (early === undefined) return shared.take(line, turn, unless);
+      const [at, until] = [Date.now(), Date.now() + 60_000];
+      const spent = [{ pair: turn.token, issued: 'newest', newest: 'newest', at, newestAt: at, until }];
+      const answer = JSON.stringify({ newest: early });
+      early = undefined;
+      const kept = JSON.stringify({ spent, refused: [] });
+      return { version: '1', line: kept, answer, holder: undefined, turnMs: 1_000, now: app.clock.now() };
+    },
+  };
+  const visitor = await startWithGuest(true, { coordinator });
+  const guest = await userOf(visitor);
+  const cookie = visitor.cookies.get(app.cookieName) ?? '';
+  const { refresh_token } = JSON.parse(Buffer.from(cookie.slice('base64-'.length), 'base64url').toString());
+  // Another process has refreshed the guest's token before the address was added.
+  const refreshed = await fetch(`${app.supabase.url}/auth/v1/token?grant_type=refresh_token`, {
+    method: 'POST',
+    headers: { apikey: app.supabase.publishableKey, 'content-type': 'application/json' },
+    body: JSON.stringify({ refresh_token }),
+  });
+  early = await refreshed.text();
+  expect((await visitor.postJson('/auth/signup', account)).status).toBe(200);
+  expect(await userOf(visitor)).toMatchObject({ id: guest.id, email: account.email, isAnonymous: false });
+  expect([lines.length, new Set(lines).size]).toEqual([2, 1]);
+});
+
+it('has no session if onSignIn refuses the complete account', async () => {
+  const visitor = await startWithGuest(true, {
+    onSignIn() {
+      throw new AuthError('forbidden');
+    },
+  });
+  expect((await visitor.postJson('/auth/signup', account)).status).toBe(403);
+  expect((await visitor.getJson('/auth/session')).status).toBe(401);
+});
+
+it('gets the same answer for an address in use', async () => {
+  const told = async (email: string) => {
+    const visitor = await startWithGuest();
+    const { status, setCookies, text } = await postForm(visitor, '/auth/signup', { ...account, email });
+    const result = { status, cookies: setCookies.length, text: text.replaceAll(email, '<email>') };
+    const stillThere = (await userOf(visitor)).isAnonymous;
+    await app.close();
+    return { ...result, stillThere };
+  };
+  const fresh = await told(account.email);
+  expect(fresh).toMatchObject({ status: 200, stillThere: true });
+  expect(await told(ada.email)).toEqual(fresh);
+  await startWithGuest();
+});
+
+describe('a guest whose account was completed in another browser, with a token from before', () => {
+  /** The guest's old token again, after the link in the email was opened elsewhere. */
+  async function startWithOldToken(): Promise<Visitor> {
+    const visitor = await startWithGuest();
+    const old = visitor.cookieHeader();
+    await postForm(visitor, '/auth/signup', account);
+    const confirmed = { token_hash: lastMail()?.tokenHash ?? '', type: 'email_change' };
+    const elsewhere = await postForm(app.visitor(), '/auth/confirm', confirmed);
+    expect([elsewhere.status, elsewhere.text.includes('Your new email is confirmed')]).toEqual([200, true]);
+    visitor.cookies.clear();
+    visitor.cookies.set(app.cookieName, old.slice(old.indexOf('=') + 1));
+    expect((await userOf(visitor)).isAnonymous).toBe(true);
+    return visitor;
+  }
+
+  it('sets no other password by signing up again, and is signed in', async () => {
+    const visitor = await startWithOldToken();
+    const again = await visitor.postJson('/auth/signup', { ...account, password: 'another password' });
+    expect([again.status, again.json]).toEqual([200, { redirectTo: '/' }]);
+    expect(await userOf(visitor)).toMatchObject({ email: account.email, isAnonymous: false });
+    expect((await app.visitor().postJson('/auth/login', account)).status).toBe(200);
+  });
+
+  it('does not make the project one that confirms nothing, whose answers tell who has an account', async () => {
+    const old = await startWithOldToken();
+    const fresh = app.visitor();
+    const guest = await fetch(`${app.supabase.url}/auth/v1/signup`, {
+      method: 'POST',
+      headers: { apikey: app.supabase.publishableKey, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    setSession(fresh, await guest.json());
+    await old.postJson('/auth/signup', account);
+    const answer = await fresh.postJson('/auth/signup', { email: ada.email, password: account.password });
+    expect([answer.status, answer.json.emailConfirmationRequired]).toEqual([200, true]);
+  });
+});
+
+describe('a guest’s sign-up tells for the next one', () => {
+  const next = { email: 'next@example.com', password: 'long enough' };
+
+  it('that the project sends an email, so that its answer does not wait for it', async () => {
+    const visitor = await startWithGuest(false, { mailAnswerMs: 1 });
+    await visitor.postJson('/auth/signup', account);
+    const gate = app.supabase.gate('signup');
+    const answer = await app.visitor().postJson('/auth/signup', next);
+    expect([answer.status, answer.json.emailConfirmationRequired]).toEqual([200, true]);
+    gate.open();
+  });
+
+  it('nothing where it was complete at once: the answer waits for the session', async () => {
+    const visitor = await startWithGuest(true, { mailAnswerMs: 1 });
+    await visitor.postJson('/auth/signup', account);
+    const gate = app.supabase.gate('signup');
+    const signingUp = app.visitor().postJson('/auth/signup', next);
+    await gate.waitFor(1);
+    for (let turn = 0; turn < 5; turn += 1) await visitor.getJson('/auth/session');
+    gate.open();
+    expect((await signingUp).json).toEqual({ redirectTo: '/' });
+  });
+});
+
+it('learns that the password is weak, and stays a guest', async () => {
+  const visitor = await startWithGuest();
+  const { status, json } = await visitor.postJson('/auth/signup', { ...account, password: 'abc' });
+  expect([status, json.error.code]).toEqual([422, 'weak_password']);
+  expect((await userOf(visitor)).isAnonymous).toBe(true);
+});
+
+it('gets a new account if the backend has ended the anonymous session', async () => {
+  const visitor = await startWithGuest();
+  const cookie = visitor.cookies.get(app.cookieName) ?? '';
+  const { access_token: token } = JSON.parse(Buffer.from(cookie.slice('base64-'.length), 'base64url').toString());
+  app.supabase.revokeSession(JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString()).session_id);
+  expect((await postForm(visitor, '/auth/signup', account)).status).toBe(200);
+  expect(lastMail()).toMatchObject({ kind: 'signup', to: account.email });
+});
+
+it('gets no second user in an outage', async () => {
+  const visitor = await startWithGuest();
+  app.supabase.fail('update-user', 503);
+  expect((await postForm(visitor, '/auth/signup', account)).status).toBe(503);
+  expect(app.supabase.requests.map(({ endpoint }) => endpoint)).not.toContain('signup');
+  expect((await userOf(visitor)).isAnonymous).toBe(true);
+});
+
+it('applies to anonymous sessions alone: a signed-in user creates a second account', async () => {
+  app = await startBackendApp({ standIn: { autoconfirm: false } });
+  const visitor = await app.signedIn();
+  expect((await postForm(visitor, '/auth/signup', account)).status).toBe(200);
+  expect(lastMail()).toMatchObject({ kind: 'signup', to: account.email });
+});

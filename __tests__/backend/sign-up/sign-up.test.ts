@@ -1,0 +1,102 @@
+import { ada, postForm, startBackendApp } from '../../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../../support/backend-app.ts';
+
+let app: BackendApp;
+const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
+afterEach(() => app.close());
+
+describe('POST /auth/signup', () => {
+  const eve = { email: 'eve@example.com', password: 'battery staple' };
+
+  it('signs in at once if the project confirms no addresses, and deletes the verifier', async () => {
+    await start();
+    const visitor = app.visitor();
+    const answer = await visitor.postJson('/auth/signup', { ...eve, returnTo: '/account' });
+    expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/account' }]);
+    expect([...visitor.cookies.keys()]).toEqual([app.cookieName]);
+  });
+
+  it('answers { emailConfirmationRequired, email, message } and links back to sign-in', async () => {
+    await start({ standIn: { autoconfirm: false } });
+    const answer = await app.visitor().postJson('/auth/signup', { ...eve, returnTo: '/account' });
+    expect(answer.json).toEqual({
+      emailConfirmationRequired: true,
+      email: eve.email,
+      message: expect.stringContaining(eve.email),
+      redirectTo: '/auth/login?returnTo=%2Faccount',
+    });
+    const page = await postForm(app.visitor(), '/auth/signup', { ...eve, email: 'other@example.com' });
+    expect(page.status).toBe(200);
+    expect(page.text).toContain('Check your email');
+  });
+
+  it('answers a known address like a new one', async () => {
+    await start({ standIn: { autoconfirm: false } });
+    const [known, fresh] = [app.visitor(), app.visitor()];
+    const one = await known.postJson('/auth/signup', { email: ada.email, password: 'something else' });
+    const other = await fresh.postJson('/auth/signup', eve);
+    const comparable = (text: string, email: string): string => text.replaceAll(email, 'EMAIL');
+    expect(comparable(one.text, ada.email)).toBe(comparable(other.text, eve.email));
+    const shape = (cookies: Map<string, string>): string[] =>
+      [...cookies.keys()].map((name) => name.replace(/[0-9a-f]{32}/, 'ID'));
+    expect(shape(known.cookies)).toEqual(shape(fresh.cookies));
+  });
+
+  it('answers 409 only if the backend itself does', async () => {
+    await start();
+    const answer = await app.visitor().postJson('/auth/signup', { email: ada.email, password: 'something else' });
+    expect([answer.status, answer.json.error.code]).toEqual([409, 'email_in_use']);
+  });
+
+  it.each([
+    [{ minimumPasswordLength: 20 }, /too short/],
+    [{ requireLettersAndDigits: true }, /kinds of characters/],
+    [{ pwnedPasswords: new Set([eve.password]) }, /data breach/],
+  ])('explains why a password is weak (%j)', async (standIn, reason) => {
+    await start({ standIn });
+    const answer = await app.visitor().postJson('/auth/signup', eve);
+    expect([answer.status, answer.json.error.code]).toEqual([422, 'weak_password']);
+    expect(answer.json.error.message).toMatch(reason);
+    const form = await postForm(app.visitor(), '/auth/signup', eve);
+    expect(form.status).toBe(422);
+    expect(form.text).toMatch(/aria-describedby="password-error/);
+  });
+
+  it('refuses a password that the backend would truncate', async () => {
+    await start();
+    const answer = await app.visitor().postJson('/auth/signup', { ...eve, password: 'ä'.repeat(37) });
+    expect([answer.status, answer.json.error.code]).toEqual([422, 'weak_password']);
+    expect(app.supabase.calls('signup')).toBe(0);
+  });
+
+  it('answers 403 if sign-up is disabled', async () => {
+    await start({ standIn: { signupDisabled: true } });
+    expect((await app.visitor().postJson('/auth/signup', eve)).json.error).toMatchObject({
+      status: 403,
+      code: 'signup_disabled',
+    });
+  });
+
+  it('passes a rate limit on for all requests of this server, with a time to wait', async () => {
+    await start({ standIn: { autoconfirm: false } });
+    app.supabase.fail('signup', 429);
+    const answer = await app.visitor().postJson('/auth/signup', eve);
+    expect([answer.status, answer.headers['retry-after']]).toEqual([429, '60']);
+  });
+
+  it('uses its own text when a hook of the project refuses the account', async () => {
+    await start({ standIn: { autoconfirm: false, newUsersRefused: true } });
+    const answer = await app.visitor().postJson('/auth/signup', eve);
+    expect([answer.status, answer.json.error.code]).toEqual([403, 'signup_refused']);
+    const form = await postForm(app.visitor(), '/auth/signup', eve);
+    expect([form.status, form.text.includes('This account can’t be created.')]).toEqual([403, true]);
+    expect(form.text).not.toContain('choir');
+  });
+
+  it.each(['a..b@example.com', 'a@example..com'])('refuses %s, which no mail server takes', async (email) => {
+    await start({ standIn: { autoconfirm: false } });
+    const answer = await app.visitor().postJson('/auth/signup', { ...eve, email });
+    expect([answer.status, answer.json.error.code]).toEqual([400, 'invalid_request']);
+    expect(app.supabase.calls('signup')).toBe(0);
+  });
+});

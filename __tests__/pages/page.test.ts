@@ -1,0 +1,221 @@
+import { html, render, textOf } from '../../lib/tools/html.ts';
+import type { HtmlValue } from '../../lib/tools/html.ts';
+import { builtInPage, initials, signingOutPage, signOutPage } from '../../lib/pages/page.ts';
+import type { PageParts } from '../../lib/pages/page.ts';
+import { createBrands } from '../../lib/pages/options.ts';
+import type { PagesOptions } from '../../lib/pages/options.ts';
+import { sharedText } from '../../lib/pages/texts.ts';
+import type { BuiltInPage } from '../../lib/pages/view.ts';
+import type { Reply } from '../../lib/http/reply.ts';
+
+interface Shown {
+  readonly status: number;
+  readonly headers: Reply['headers'];
+  readonly markup: string;
+  /** What is in the element of this name. */
+  readonly head: string;
+  readonly policy: string;
+  readonly view: BuiltInPage;
+}
+
+function read({ status, headers, body }: Reply): Shown {
+  if (body?.kind !== 'page') throw new Error('no page');
+  const markup = render(body.markup);
+  const [, head = ''] = /<head>\n(.*)\n<\/head>/s.exec(markup) ?? [];
+  return { status, headers, markup, head, policy: body.policy, view: body.view };
+}
+
+const brandOf = (pages: PagesOptions) => createBrands(sharedText, pages).of({ headers: {} });
+
+function show(parts: Partial<PageParts> = {}, pages: PagesOptions = {}): Shown {
+  const reply = builtInPage({
+    status: 200,
+    facts: { kind: 'mail_sent' },
+    heading: textOf('Check your email'),
+    content: html`<p>We sent a link.</p>`,
+    stylesheet: '/auth/pages.css?v=1',
+    brand: brandOf(pages),
+    ...parts,
+  });
+  return read(reply);
+}
+
+const plainHead = `<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<meta name="color-scheme" content="light dark">
+
+<meta name="theme-color" content="#f4f5f7" media="(prefers-color-scheme: light)">
+<meta name="theme-color" content="#0e1014" media="(prefers-color-scheme: dark)">
+<title>Check your email</title>
+
+<link rel="stylesheet" href="/auth/pages.css?v=1">`;
+
+const script = {
+  href: '/auth/passkeys.js?v=2',
+  url: 'https://northwind.example/auth/passkeys.js?v=2',
+  calls: ['https://northwind.example/auth/passkeys', 'https://abc.supabase.co/auth/v1/passkeys'],
+};
+
+describe('a built-in page', () => {
+  it('has nothing but what it was given', () => {
+    const { head, markup, policy } = show();
+    expect(head).toBe(plainHead);
+    expect(markup).toContain(`<body>
+<main>
+<div class="head">
+
+
+<h1>Check your email</h1>
+
+
+</div>
+<p>We sent a link.</p>
+</main>
+
+</body>
+</html>
+`);
+    expect(policy).toBe(
+      "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    );
+  });
+
+  it('says first in its title that something went wrong', () => {
+    expect(show({ errorTitle: textOf('Error') }).head).toContain('<title>Error: Check your email</title>');
+    expect(show({ errorTitle: textOf('Error') }, { title: 'Northwind' }).head).toContain(
+      '<title>Error: Check your email · Northwind</title>',
+    );
+  });
+
+  it('tells forms to send their origin only where it is asked to', () => {
+    const referrer = '<meta name="referrer" content="same-origin">';
+    const color = '<meta name="color-scheme" content="light dark">';
+    expect(show({ tellsOrigin: true }).head).toBe(plainHead.replace(`${color}\n`, `${color}\n${referrer}`));
+    expect(show({ tellsOrigin: false }).head).toBe(plainHead);
+  });
+
+  it('has the logo as its icon', () => {
+    expect(show({}, { logo: '/logo.svg' }).head).toContain(
+      '</title>\n<link rel="icon" href="/logo.svg">\n<link rel="stylesheet"',
+    );
+  });
+
+  it('shows the application’s name below a heading that lacks it, and as a step on the way there', () => {
+    const lineOf = (parts: Partial<PageParts>, title?: string): string | undefined =>
+      /<p class="app">.*<\/p>/.exec(show(parts, { title }).markup)?.[0];
+    const name = '<strong dir="auto">Northwind</strong>';
+    expect(lineOf({}, 'Northwind')).toBe(`<p class="app">${name}</p>`);
+    expect(lineOf({ isStep: false }, 'Northwind')).toBe(`<p class="app">${name}</p>`);
+    expect(lineOf({ isStep: true }, 'Northwind')).toBe(`<p class="app">to continue to ${name}</p>`);
+    expect(lineOf({ heading: textOf('Sign in to Northwind') }, 'Northwind')).toBeUndefined();
+    expect(lineOf({}, '')).toBeUndefined();
+    expect(lineOf({})).toBeUndefined();
+  });
+});
+
+describe('the line below the heading', () => {
+  const leadOf = (parts: Partial<PageParts>): string | undefined => /<p class="lead".*/.exec(show(parts).markup)?.[0];
+
+  it.each<[string, HtmlValue]>([
+    ['undefined', undefined],
+    ['null', null],
+    ['false', false],
+    ['an empty text', ''],
+    ['empty markup', html``],
+    ['an empty text of the application', textOf('')],
+  ])('is absent for %s', (_what, lead) => {
+    expect(leadOf({ lead, leadRole: 'alert' })).toBeUndefined();
+  });
+
+  it('has a role only where it is given one', () => {
+    expect(leadOf({ lead: 'Soon.' })).toBe('<p class="lead">Soon.</p>');
+    expect(leadOf({ lead: html`<b>Soon</b>`, leadRole: 'status' })).toBe(
+      '<p class="lead" role="status"><b>Soon</b></p>',
+    );
+    expect(leadOf({ lead: 0, leadRole: 'alert' })).toBe('<p class="lead" role="alert">0</p>');
+  });
+});
+
+describe('the script of a page', () => {
+  it('is loaded after the page, and its file and what it calls are all that the policy allows', () => {
+    const { head, policy } = show({ script });
+    expect(head).toBe(`${plainHead}\n<script src="/auth/passkeys.js?v=2" defer></script>`);
+    expect(policy).toBe(
+      "default-src 'none'; script-src https://northwind.example/auth/passkeys.js; connect-src https://northwind.example/auth/passkeys https://abc.supabase.co/auth/v1/passkeys; style-src 'self'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    );
+  });
+
+  it('ends no directive of the policy with its path', () => {
+    const odd = 'https://northwind.example/a;b,c;d,e/passkeys.js';
+    expect(show({ script: { ...script, url: odd, calls: [odd] } }).policy).toContain(
+      '; script-src https://northwind.example/a%3Bb%2Cc%3Bd%2Ce/passkeys.js; connect-src https://northwind.example/a%3Bb%2Cc%3Bd%2Ce/passkeys.js; ',
+    );
+  });
+});
+
+describe('the images that the policy allows', () => {
+  it.each<[PagesOptions, string]>([
+    [{ logo: 'https://cdn.example/' }, "'self' https://cdn.example"],
+    [{ logo: '/logos/' }, "'self'"],
+    [{ logo: '/logo.svg', logoDark: 'https://cdn.example/dark.svg' }, "'self' https://cdn.example"],
+    [{ logo: 'https://cdn.example/logo.svg', logoDark: 'https://cdn.example/dark.svg' }, "'self' https://cdn.example"],
+    [{ logo: 'https://' }, "'self'"],
+    [{ logo: 'logo.svg' }, "'self'"],
+  ])('for %j are those of %s', (pages, sources) => {
+    expect(show({}, pages).policy).toContain(`; img-src ${sources}; `);
+  });
+});
+
+it.each<[string, 1 | 2, string]>([
+  ['Northwind Traders', 1, 'N'],
+  ['Northwind Traders', 2, 'NT'],
+  ['Acme', 2, 'A'],
+  ['Organization 1', 2, 'O1'],
+  ['Route 66 Diner of Amarillo', 2, 'RA'],
+  ['42networks', 2, '4'],
+  ['(the) – "best"', 2, 'TB'],
+  ['éclair & sons', 2, 'ÉS'],
+  ['𝒜cme', 1, '𝒜'],
+  ['–', 2, ''],
+  ['', 1, ''],
+])('the initials of %j, %i at most, are %j', (name, count, letters) => {
+  expect(initials(name, count)).toBe(letters);
+});
+
+describe('the pages of sign-out', () => {
+  const request = { stylesheetUrl: '/auth/pages.css', brand: brandOf({}) };
+
+  it('ask in a form that posts to this site alone, and lead back where the visitor was', () => {
+    const { status, markup, policy, view } = read(signOutPage(request, '/logout?from=page', '/account?tab=1'));
+    expect(status).toBe(200);
+    expect(markup).toContain(`<form method="post" action="/logout?from=page">
+<input type="hidden" name="returnTo" value="/account?tab=1">
+<button>Sign out</button>
+<input type="checkbox" class="sent" hidden>
+</form>
+<p><a class="button quiet" href="/account?tab=1">Stay signed in</a></p>`);
+    expect(policy).toContain("; form-action 'self'; ");
+    expect(view).toMatchObject({
+      kind: 'sign_out',
+      action: '/logout?from=page',
+      values: { returnTo: '/account?tab=1' },
+      links: { stay: '/account?tab=1' },
+    });
+  });
+
+  it('ask without a field where the start page follows', () => {
+    const { markup } = read(signOutPage(request, '/logout', '/'));
+    expect(markup).toContain('<form method="post" action="/logout">\n\n<button>Sign out</button>');
+  });
+
+  it('go on to the provider without a redirect, with a link where nothing happens', () => {
+    const url = 'https://api.workos.example/logout?session_id=session_1&return_to=%2F';
+    const { status, headers, markup, policy, view } = read(signingOutPage(request, url));
+    expect([status, headers]).toEqual([200, { Refresh: `0; url=${url}` }]);
+    expect(markup).toContain('<p class="lead" role="status">If nothing happens, choose Continue.</p>');
+    expect(markup).toContain(`<p><a class="button" href="${url.replace('&', '&amp;')}">Continue</a></p>`);
+    expect(policy).toContain("; form-action 'none'; ");
+    expect(view).toMatchObject({ kind: 'signing_out', title: 'Signing you out', links: { continue: url } });
+  });
+});

@@ -1,0 +1,82 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import express from 'express';
+import { b2bAuth } from '../../lib/b2b/index.ts';
+import { backendAuth } from '../../lib/backend/index.ts';
+import { startExampleProcess } from '../support/example-app.ts';
+import type { ExampleProcess } from '../support/example-app.ts';
+import { serve } from '../support/servers.ts';
+import { createVisitor } from '../support/visitor.ts';
+
+let providers: ExampleProcess;
+afterEach(() => providers.stop());
+
+const start = (...args: readonly string[]): ExampleProcess =>
+  (providers = startExampleProcess({}, ['stand-ins/providers-only.ts', ...args]));
+
+/** What a shell would have in its environment after the printed lines were pasted into it. */
+function exported(output: string): Record<string, string> {
+  return Object.fromEntries(
+    [...output.matchAll(/^export (\w+)=(\S+)$/gm)].map(([, name = '', value = '']) => [name, value]),
+  );
+}
+
+it('prints settings for an application that signs in against the stand-ins', async () => {
+  const app = express();
+  const server = await serve(app);
+  const before = { ...process.env };
+  try {
+    await start(String(server.port)).printed('# Supabase');
+    const variables = exported(providers.output());
+    Object.assign(process.env, variables);
+    app.use(b2bAuth());
+    app.use(backendAuth({ sessionPath: '/auth/me' }));
+
+    const visitor = createVisitor(`http://localhost:${server.port}`);
+    const hostedPageUrl = new URL((await visitor.get('/login')).location);
+    expect(hostedPageUrl.port).toBe(variables['B2B_API_PORT']);
+    expect(hostedPageUrl.searchParams.get('redirect_uri')).toBe(`http://localhost:${server.port}/callback`);
+    expect((await fetch(hostedPageUrl)).status).toBe(200);
+
+    const [, email, password] =
+      /sign in as (\S+) with (\S+)/.exec(providers.output().split('# Supabase')[1] ?? '') ?? [];
+    expect((await visitor.postJson('/auth/login', { email, password })).status).toBe(200);
+    expect((await visitor.getJson('/auth/me')).json.user.email).toBe(email);
+  } finally {
+    process.env = before;
+    await server.close();
+  }
+});
+
+it('writes the settings to .env in the current folder, and reports it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'providers-'));
+  try {
+    providers = startExampleProcess({}, [`${process.cwd()}/bin/cli.ts`, 'providers', '3999', '--env'], folder);
+    await providers.printed('# Supabase');
+    expect(providers.output()).toContain('# .env is new: it sets B2B_CLIENT_ID, B2B_API_KEY');
+    const variables = parseEnv(readFileSync(join(folder, '.env'), 'utf8'));
+    expect(variables).toMatchObject({ B2B_CLIENT_ID: 'client_example', B2B_API_HTTPS: 'false' });
+    // The key is in the file; a terminal need not show it.
+    expect(providers.output()).not.toContain(variables['B2B_API_KEY']);
+    expect((await fetch(`${variables['BAAS_URL']}/auth/v1/.well-known/jwks.json`)).status).toBe(200);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+it('prints its usage, also for a misspelled option', async () => {
+  expect(await start('--help').ended).toBe(0);
+  expect(providers.output()).toMatch(/^Usage: express-auth-adapters providers/);
+  expect(await start('--evn').ended).toBe(1);
+  expect(providers.output()).toMatch(/^Unknown option '--evn'[^]*Usage:/);
+});
+
+it('exits cleanly, and explains an invalid port in one line', async () => {
+  await start().printed('# Supabase');
+  expect(exported(providers.output())).toMatchObject({ B2B_API_HTTPS: 'false' });
+  expect(await providers.stop()).toBe(0);
+  expect(await start('http').ended).toBe(1);
+  expect(providers.output()).toBe('PORT must be a number from 0 to 65535, not "http".\n');
+});

@@ -1,0 +1,267 @@
+import type { AuthenticationResponse } from '@workos-inc/node';
+import { createSharedOutcomes } from '../tools/shared-outcomes.ts';
+import type { SharedOutcomes } from '../tools/shared-outcomes.ts';
+import { AuthError, isOutage } from '../errors.ts';
+import type { AuthErrorCode } from '../errors.ts';
+import type { AuthRequest } from '../http/request.ts';
+import { redirect } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
+import { clientFacts } from '../http/message.ts';
+import type { AuthRoute } from '../http/router.ts';
+import { signInFailed } from '../session/events.ts';
+import type { ClientFacts } from '../session/source.ts';
+import type { B2bContext } from './context.ts';
+import type { Flow } from './flow-cookie.ts';
+import {
+  chosenOrganization,
+  chooserReply,
+  offerOrganizations,
+  rememberChoice,
+  selectionOf,
+} from './organizations/selection.ts';
+import type { OrganizationSelection } from './organizations/selection.ts';
+import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
+import { newSession } from './seal.ts';
+import type { SealedSession } from './seal.ts';
+import { admit, place } from './sign-in.ts';
+import type { SignedIn } from './sign-in.ts';
+import { requiredSso, startFlow, startOver } from './start.ts';
+import type { RequiredSso } from './start.ts';
+import { revokeQuietly } from './sign-out.ts';
+
+type Outcome = SignedIn | OrganizationSelection | RequiredSso;
+
+interface CallbackContext extends B2bContext {
+  /** Runs exchange, verification and hook once per code, even if the callback is requested repeatedly. */
+  readonly signIns: SharedOutcomes<Outcome>;
+}
+
+/** WorkOS accepts a code for ten minutes. Each code is exchanged at most once; repeated callbacks share the result. */
+const codeLifeMs = 600_000;
+
+/** `/callback`: exchanges the code, verifies the tokens, stores the session. */
+export function callbackRoute(context: B2bContext): AuthRoute {
+  const { callbackPath, now } = context.settings;
+  const life = { joinMs: codeLifeMs, keepMs: () => codeLifeMs, failureMs: codeLifeMs };
+  const signIns = createSharedOutcomes<Outcome>({ now, ...life });
+  return {
+    path: callbackPath,
+    option: 'callbackPath',
+    hasGetEffects: true,
+    get: (request) => answerCallback({ ...context, signIns }, request),
+  };
+}
+
+async function answerCallback(context: CallbackContext, request: AuthRequest): Promise<Reply> {
+  const { flows, emit } = context;
+  const { query } = request;
+  const state = query.get('state');
+  const flow = state === null || state === '' ? undefined : await flows.find(state, request.cookies);
+  if (flow === undefined) return answerWithoutFlow(context, request);
+  request.errorReturnTo = request.returnTo(flow.returnTo);
+  try {
+    return await answerWithFlow(context, request, flow);
+  } catch (error) {
+    if (isOutage(error) && !query.has('error'))
+      request.writeCookies(await flows.start({ ...flow, isSpent: true }, request.cookies));
+    // Otherwise this flow ends; the flows of other tabs stay open.
+    else if (!canStillSucceed(error, flow)) request.writeCookies(flows.finish(flow.state));
+    emit(signInFailed(error), request.startedAt);
+    throw error;
+  }
+}
+
+/** A callback without a flow of this browser. It never calls the token endpoint. */
+async function answerWithoutFlow(context: B2bContext, request: AuthRequest): Promise<Reply> {
+  const { query } = request;
+  const state = query.get('state');
+  const isBareCode = (state === null || state === '') && (query.get('code') ?? '') !== '';
+  if (!isBareCode && (await request.resolveSession()) !== null) return redirect(303, request.home);
+  // A link from the provider's dashboard: start over once, to get a state that can be checked.
+  if (isBareCode && !(await context.flows.hasRestart(request.cookies))) {
+    const start = { screen: 'sign-in', query: new URLSearchParams(), returnTo: request.home, isRestart: true } as const;
+    return redirect(303, await startFlow(context, request, start));
+  }
+  const error = query.get('error');
+  const failure =
+    error === null
+      ? new AuthError(state === null && !isBareCode ? 'invalid_request' : 'invalid_state')
+      : callbackError(error);
+  context.emit(signInFailed(failure), request.startedAt);
+  throw failure;
+}
+
+async function answerWithFlow(context: CallbackContext, request: AuthRequest, flow: Flow): Promise<Reply> {
+  const { query } = request;
+  const error = query.get('error');
+  if (error !== null) throw callbackError(error);
+  if (flow.isSpent === true) return startOver(context, request, flow);
+  const { selection } = flow;
+  const chosen = selection && chosenOrganization(selection, query.get('organization_id'));
+  if (selection?.organizations !== undefined && chosen === undefined) {
+    return chooserReply(request, context.settings, flow, selection.organizations);
+  }
+  const code = query.get('code') ?? '';
+  if (chosen === undefined && code === '') throw new AuthError('invalid_request');
+  const call = { isRepeated: true };
+  const outcome = await context.signIns.share([flow.state, code, chosen ?? ''], () => {
+    call.isRepeated = false;
+    return completeSignIn(context, request, flow, { code, chosen });
+  });
+  if (outcome.kind === 'sso') {
+    const { organizationId, connectionId } = outcome;
+    return startOver(context, request, { ...flow, organizationId }, { isRestart: true, connectionId });
+  }
+  if (outcome.kind === 'selection') return offerOrganizations(context, request, flow, outcome);
+  const store = async (): Promise<Reply> => {
+    const reply = await storeSession(context, request, flow, outcome);
+    rememberChoice(context, request, chosen, selection?.organizations);
+    return reply;
+  };
+  // A later sign-in may have continued the session since.
+  return call.isRepeated ? store() : endRefused(context, request, outcome.content, store);
+}
+
+/**
+ * Requests tokens, verifies them and calls the hook. It stores nothing.
+ *
+ * @param code the authorization code; unused where an organization was chosen
+ * @param chosen the organization that the user chose
+ * @throws {AuthError} for every failed sign-in, and any error that `accept` or `onSignIn` throws
+ */
+async function completeSignIn(
+  context: B2bContext,
+  request: AuthRequest,
+  flow: Flow,
+  { code, chosen }: { readonly code: string; readonly chosen: string | undefined },
+): Promise<Outcome> {
+  const { settings, provider } = context;
+  const client = clientFacts(request.req, request.peer);
+  const asked = { flow, organizationId: chosen ?? flow.organizationId };
+  const tokens = await requestTokens(context, client, asked, () =>
+    flow.selection === undefined || chosen === undefined
+      ? provider.exchangeCode(code, flow.codeVerifier, client)
+      : provider.selectOrganization(flow.selection.pendingAuthenticationToken, chosen, client),
+  );
+  if (tokens.kind !== 'response') return tokens;
+
+  const content = newSession(tokens.response, settings.now() / 1000);
+  const { oauthTokens } = tokens.response;
+  const admitted = (): Promise<SignedIn> =>
+    admit(context, request, {
+      content,
+      oauthTokens,
+      returnTo: request.returnTo(flow.returnTo),
+      requestedOrganizationId: flow.organizationId,
+      refuseEnded: ({ sessionId }) => refuseSignedOut(context, flow, sessionId),
+    });
+  return endRefused(context, request, content, admitted);
+}
+
+interface IssuedTokens {
+  readonly kind: 'response';
+  readonly response: AuthenticationResponse;
+}
+
+type TokenResponse = IssuedTokens | OrganizationSelection | RequiredSso;
+
+interface AskedTokens {
+  readonly flow: Flow;
+  readonly organizationId: string | undefined;
+  /** Whether the organization was already selected automatically. */
+  readonly isSelected?: true;
+}
+
+/** Selects the organization automatically where the flow or the options name one that is offered. */
+async function requestTokens(
+  context: B2bContext,
+  client: ClientFacts,
+  { flow, organizationId, isSelected }: AskedTokens,
+  call: () => Promise<AuthenticationResponse>,
+): Promise<TokenResponse> {
+  try {
+    return { kind: 'response', response: await call() };
+  } catch (error) {
+    const failure = classifyFailure(error);
+    const sso = requiredSso(failure, organizationId, flow);
+    if (sso !== undefined) return sso;
+    if (failure.kind !== 'refused' || failure.code !== 'organization_selection_required') {
+      throw signInError(failure, error);
+    }
+    const selection = selectionOf(failure.details);
+    if (selection === undefined) throw signInError(failure, error);
+    const { pendingAuthenticationToken: token, organizations } = selection;
+    const wanted = organizations.find(({ id }) => id === organizationId);
+    if (wanted !== undefined && isSelected !== true) {
+      return requestTokens(context, client, { flow, organizationId, isSelected: true }, () =>
+        context.provider.selectOrganization(token, wanted.id, client),
+      );
+    }
+    if (context.settings.organizationId !== undefined) throw new AuthError('organization_required');
+    return selection;
+  }
+}
+
+/**
+ * Ends an issued session at WorkOS where the sign-in is refused. Otherwise AuthKit would issue the same session
+ * again without asking for credentials, and no sign-out here could reach it.
+ */
+async function endRefused<Result>(
+  context: B2bContext,
+  request: AuthRequest,
+  content: SealedSession,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const { source } = context;
+    const { sessionId } = source.toStored(content);
+    const read = await source.read(request.cookies);
+    // AuthKit may have continued the session that the browser already holds, whose own sign-out can end it.
+    const isHeld = read.kind === 'stored' && read.candidates.some((held) => held.sessionId === sessionId);
+    if (sessionId !== undefined && !isHeld && !isOutage(error))
+      context.resolver.background.run(revokeQuietly(context, sessionId));
+    throw error;
+  }
+}
+
+/**
+ * Refuses a sign-in that raced with a sign-out, or whose code comes again after a sign-out. One that began after the
+ * sign-out is a new one: where the sign-out never reached WorkOS, AuthKit continues the session under its old id.
+ *
+ * @throws {AuthError} `invalid_state`
+ */
+async function refuseSignedOut(
+  { flows, resolver }: B2bContext,
+  { state, startedAt, beganAt = startedAt }: Flow,
+  sessionId: string | undefined,
+): Promise<void> {
+  if (flows.isCanceled(state) || (await resolver.revocationOf(sessionId, beganAt)) === 'signed_out') {
+    throw new AuthError('invalid_state');
+  }
+}
+
+/** Stores the new session and ends its flow. */
+async function storeSession(
+  context: B2bContext,
+  request: AuthRequest,
+  flow: Flow,
+  { content, redirectTo }: SignedIn,
+): Promise<Reply> {
+  await place(context, request, content, (sessionId) => refuseSignedOut(context, flow, sessionId));
+  request.writeCookies(context.flows.finish(flow.state));
+  return redirect(303, redirectTo);
+}
+
+/** Refusals of one organization, after which the others can still be chosen. */
+const lastingSelections: ReadonlySet<AuthErrorCode> = new Set(['access_denied', 'not_a_member', 'invalid_request']);
+
+/** Whether the same flow can still succeed. */
+function canStillSucceed(failure: unknown, { selection }: Flow): boolean {
+  if (!(failure instanceof AuthError)) return false;
+  // Another process may have exchanged the code just now; a reload then finds its session.
+  if (failure.code === 'code_rejected') return true;
+  // If the provider refuses one organization, the others can still be chosen.
+  return selection !== undefined && lastingSelections.has(failure.code);
+}

@@ -1,0 +1,134 @@
+import { defined } from '../tools/json.ts';
+import type { AuthRequest } from '../http/request.ts';
+import { isHttpsIgnored } from '../http/origin.ts';
+import { redirect, redirectOrJson } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
+import type { AuthRoute } from '../http/router.ts';
+import type { B2bContext } from './context.ts';
+import { createState } from './flow-cookie.ts';
+import type { Flow } from './flow-cookie.ts';
+import type { ProviderFailure } from './provider-errors.ts';
+import type { AuthorizationRequest } from './workos.ts';
+
+type Screen = 'sign-in' | 'sign-up';
+
+/** `/login` and `/signup`: the start of the hosted flow. */
+export function signInRoute(context: B2bContext, screen: Screen): AuthRoute {
+  const { loginPath, signUpPath } = context.settings;
+  const path = screen === 'sign-in' ? loginPath : signUpPath;
+  return {
+    path,
+    option: screen === 'sign-in' ? 'loginPath' : 'signUpPath',
+    hasGetEffects: true,
+    async get(request) {
+      const { query } = request;
+      const returnTo = request.returnTo(query.get('returnTo'));
+      return redirectOrJson(request, await startFlow(context, request, { screen, query, returnTo }), 302);
+    },
+    // A guard's 307 replays a form post here; the 303 drops its body.
+    post: (request) => {
+      const { query } = request;
+      return redirect(303, request.localPath(path) + (query.size === 0 ? '' : `?${query.toString()}`));
+    },
+  };
+}
+
+interface FlowStart {
+  readonly screen: Screen;
+  readonly query: URLSearchParams;
+  readonly returnTo: string;
+  readonly isRestart?: true | undefined;
+  /** The identity provider of an organization, where WorkOS named it. */
+  readonly connectionId?: string | undefined;
+}
+
+/** Stores a new flow in its cookie and returns the provider's authorization URL. */
+export async function startFlow(context: B2bContext, request: AuthRequest, start: FlowStart): Promise<string> {
+  const { provider, flows, explain } = context;
+  const { callbackPath, now } = context.settings;
+  // First, because a request without a usable host must not start a flow.
+  const redirectUri = request.publicUrl(callbackPath);
+  if (context.settings.appBaseUrl === undefined && isHttpsIgnored(request.req)) context.warnOfHttp();
+  explain('sign-in starts, with the redirect URI %s', redirectUri);
+  const { codeVerifier, codeChallenge } = await provider.createVerifier();
+  const state = createState();
+  const passedOn = passedOnParameters(start.query, start.screen);
+  const organizationId = context.settings.organizationId ?? passedOn.organizationId;
+  const { returnTo, isRestart, connectionId } = start;
+  const flow = { state, codeVerifier, returnTo, startedAt: now(), organizationId, isRestart };
+  request.writeCookies(await flows.start(flow, request.cookies));
+  const target = connectionId === undefined ? { ...passedOn, ...defined({ organizationId }) } : { connectionId };
+  return provider.authorizationUrl({ ...target, redirectUri, state, codeChallenge });
+}
+
+/**
+ * A new flow in place of one whose code must not be used twice (RFC 6749 §4.1.2): on a reload after an outage, where the code
+ * may be spent, and where WorkOS refused it.
+ */
+export async function startOver(
+  context: B2bContext,
+  request: AuthRequest,
+  { state, returnTo, organizationId }: Flow,
+  restart: Pick<FlowStart, 'isRestart' | 'connectionId'> = {},
+): Promise<Reply> {
+  request.writeCookies(context.flows.finish(state));
+  const query = new URLSearchParams(organizationId === undefined ? {} : { organization_id: organizationId });
+  return redirect(303, await startFlow(context, request, { screen: 'sign-in', query, returnTo, ...restart }));
+}
+
+/** WorkOS asks for the sign-in through an organization's identity provider. */
+export interface RequiredSso {
+  readonly kind: 'sso';
+  readonly organizationId: string | undefined;
+  /** Where no organization is known. */
+  readonly connectionId: string | undefined;
+}
+
+/**
+ * What a new sign-in has to name after `sso_required`; `undefined` where neither is known, or this one was such a sign-in.
+ *
+ * @param organizationId the one that the sign-in was for
+ */
+export function requiredSso(
+  failure: ProviderFailure,
+  organizationId: string | undefined,
+  { isRestart }: Flow,
+): RequiredSso | undefined {
+  if (failure.kind !== 'refused' || failure.code !== 'sso_required' || isRestart === true) return undefined;
+  const { connection_id: one, connection_ids: several } = failure.details;
+  const offered: readonly unknown[] = Array.isArray(several) ? several : [];
+  const connectionId = organizationId === undefined ? [one, ...offered].find((id) => isConnectionId(id)) : undefined;
+  return organizationId === undefined && connectionId === undefined
+    ? undefined
+    : { kind: 'sso', organizationId, connectionId };
+}
+
+function isConnectionId(value: unknown): value is string {
+  return typeof value === 'string' && /^conn_[A-Za-z0-9]{1,64}$/.test(value);
+}
+
+type PassedOn = Omit<AuthorizationRequest, 'redirectUri' | 'state' | 'codeChallenge'>;
+
+/** The parameters that a link may pass to the hosted page: only well-formed ones of this list. */
+function passedOnParameters(query: URLSearchParams, screen: Screen): PassedOn {
+  const take = (name: string, form: RegExp): string | undefined => {
+    const value = query.get(name);
+    return value !== null && form.test(value) ? value : undefined;
+  };
+  const provider = take('provider', /^[A-Za-z]{2,40}$/) ?? 'authkit';
+  const asked = take('screen_hint', /^sign-(?:in|up)$/) as Screen | undefined;
+  const maxAge = take('max_age', /^\d{1,9}$/);
+  return {
+    provider,
+    ...(provider === 'authkit' ? { screenHint: asked ?? screen } : {}),
+    ...defined({
+      loginHint: take('login_hint', /^[^\s\0-\x1f\x7f-\x9f]{1,320}$/u),
+      organizationId: take('organization_id', /^org_[A-Za-z0-9]{1,64}$/),
+      domainHint: take('domain_hint', /^(?=.{1,253}$)[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i),
+      invitationToken: take('invitation_token', /^[A-Za-z0-9_-]{1,256}$/),
+    }),
+    ...(maxAge === undefined ? {} : { maxAge: Number(maxAge) }),
+    // To sign in with an account other than the one that is signed in at the provider.
+    ...(query.get('prompt') === 'login' ? { prompt: 'login' } : {}),
+  };
+}

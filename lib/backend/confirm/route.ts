@@ -1,0 +1,115 @@
+import type { EmailOtpType } from '@supabase/supabase-js';
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import { signInFailed } from '../../session/events.ts';
+import { answerAccount, askAccount, findQuestion } from './account-question.ts';
+import type { AccountQuestion } from './account-question.ts';
+import type { BackendContext } from '../context.ts';
+import { subjectFormRoute } from '../forms.ts';
+import type { Next } from '../forms.ts';
+import { changedAnswer, heldSession, prepareLink } from '../link-sign-in.ts';
+import { otherLinkAnswer } from '../mail.ts';
+import type { BackendOptions } from '../options.ts';
+import { confirmPage, linkExpiredPage } from '../pages/notice.ts';
+import { siteFor } from '../pages/parts.ts';
+import { isOwnRefusal } from '../provider-errors.ts';
+import { readPending } from '../pending.ts';
+import { needsOf, stepUrl, storeSignIn } from '../sign-in.ts';
+
+interface Link {
+  readonly tokenHash: string;
+  readonly type: EmailOtpType;
+  readonly returnTo: string;
+}
+
+const types: readonly EmailOtpType[] = ['email', 'signup', 'magiclink', 'invite', 'recovery', 'email_change'];
+
+/** These links lead to a new password before the session starts. Where passwords are off, they sign in like other links. */
+function isForPassword({ signInMethods }: BackendOptions, type: string): boolean {
+  return signInMethods.includes('password') && (type === 'recovery' || type === 'invite');
+}
+
+/** Without a link's data, the page asks whether a link that was used up may replace another user's session. */
+type Confirmation = (Link & { readonly pending?: undefined }) | (AccountQuestion & { readonly tokenHash?: undefined });
+
+/**
+ * `/auth/confirm?token_hash&type`, for mail templates that link here. It shows a button, and only its POST
+ * spends the token. So link scanners spend nothing, and opening a link alone never signs in.
+ *
+ * @see https://supabase.com/docs/guides/auth/auth-email-templates#email-prefetching
+ */
+export function confirmRoute(backend: BackendContext): AuthRoute {
+  const { settings } = backend;
+  return subjectFormRoute<Confirmation>(
+    backend,
+    {
+      path: settings.confirmPath,
+      option: 'confirmPath',
+      hasData: true,
+      page(request, { error }, about) {
+        if (about.pending === undefined && isOwnRefusal(error, 'link_expired') && isForPassword(settings, about.type)) {
+          return linkExpiredPage(siteFor(backend, request), request, { returnTo: about.returnTo, error });
+        }
+        // A temporary error keeps the button for another attempt.
+        const isPassing = error?.code === 'provider_unavailable' || error?.code === 'rate_limited';
+        if (error !== undefined && !isPassing) throw error;
+        return about.pending === undefined
+          ? confirmPage(siteFor(backend, request), request, { ...about, error })
+          : askAccount(backend, request, about, error);
+      },
+      submit: (request, fields, _returnTo, about) =>
+        about.pending === undefined
+          ? openLink(backend, request, about)
+          : answerAccount(backend, request, about, fields),
+      async leave(request, error, about) {
+        if (about.pending !== undefined || !isOwnRefusal(error, 'link_expired')) return undefined;
+        const next = await urlOfFirstPress(backend, request, about);
+        if (next !== undefined) backend.emit(signInFailed(error), request.startedAt);
+        return next;
+      },
+    },
+    (request, fields) => {
+      const parameter = (name: string) => (fields ?? request.query).get(name) ?? undefined;
+      const isLink = parameter('token_hash') !== undefined || parameter('type') !== undefined;
+      return isLink ? readLink(request, parameter) : findQuestion(backend, request, fields);
+    },
+  );
+}
+
+async function openLink(backend: BackendContext, request: AuthRequest, link: Link): Promise<Next> {
+  const { tokenHash, type, returnTo } = link;
+  const { settings, supabase, attempts } = backend;
+  const verify = () =>
+    supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
+  const held = await heldSession(request);
+  const { session: issued } = await attempts.runLink(request.req, verify);
+  // A changed address requires both links; after the first there is no session yet.
+  if (issued === null) return otherLinkAnswer(backend, request, returnTo);
+  const needs = needsOf(issued, isForPassword(settings, type));
+  const isChange = type === 'email_change';
+  const prepared = await prepareLink(backend, request, held, { issued, returnTo, needs, isChange });
+  return prepared === undefined ? changedAnswer(backend, request, returnTo) : storeSignIn(backend, request, prepared);
+}
+
+/** The button was pressed again; where the first press has already succeeded, its next URL. */
+async function urlOfFirstPress(
+  backend: BackendContext,
+  request: AuthRequest,
+  { type, returnTo }: Link,
+): Promise<string | undefined> {
+  const needs = (await readPending(backend, request))?.needs ?? [];
+  if (needs[0] === 'account') return stepUrl(backend, request, 'account', returnTo);
+  if (!isForPassword(backend.settings, type)) return (await request.resolveSession()) === null ? undefined : returnTo;
+  return needs.includes('password') ? stepUrl(backend, request, 'password', returnTo) : undefined;
+}
+
+/** @throws {AuthError} `invalid_request` */
+function readLink(request: AuthRequest, parameter: (name: string) => string | undefined): Link {
+  const given = parameter('type');
+  const type = types.find((known) => known === given);
+  const tokenHash = parameter('token_hash') ?? '';
+  if (type === undefined || !/^[A-Za-z0-9_-]{1,256}$/.test(tokenHash)) throw new AuthError('invalid_request');
+  // Supabase's own templates call it `next`.
+  return { tokenHash, type, returnTo: request.returnTo(parameter('returnTo') ?? parameter('next')) };
+}

@@ -1,0 +1,114 @@
+import { AuthError } from '../../errors.ts';
+import type { Fields } from '../../http/body.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { json } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import type { MailSentBody } from '../../types.ts';
+import type { BackendContext } from '../context.ts';
+import { FormProblem, asBadAddress, readCaptcha, readEmail, readEmailCode, rethrowAs } from '../fields.ts';
+import { formRoute, redirectUrl } from '../forms.ts';
+import { sendMail } from '../mail.ts';
+import { codePage } from '../pages/credentials.ts';
+import { siteFor } from '../pages/parts.ts';
+import { resendAfter, resendOf } from '../pages/resend.ts';
+import type { Resend } from '../pages/resend.ts';
+import { fillIn } from '../../pages/texts.ts';
+import type { SupabaseCall } from '../supabase-call.ts';
+import { mailedBefore, mailWaitSeconds } from '../throttle/index.ts';
+import { completeSignIn } from '../sign-in.ts';
+
+/**
+ * GoTrue errors of `/otp` that reveal whether an account exists: closed sign-up and a
+ * `before_user_created` hook refuse only addresses without an account.
+ */
+const telling = ['signup_disabled', 'unknown'];
+
+/** Maps GoTrue's errors for a wrong code. GoTrue checks a ban before the code, so a ban must not be revealed here. */
+const asWrongCode = rethrowAs('code_wrong', ({ code }) => code === 'link_expired' || code === 'user_banned');
+
+interface CodeForm {
+  readonly email: string;
+  readonly returnTo: string;
+  readonly fields: Fields;
+}
+
+async function sendCode(backend: BackendContext, request: AuthRequest, form: CodeForm): Promise<Reply> {
+  const { settings, attempts } = backend;
+  const { email, returnTo, fields } = form;
+  const options = {
+    shouldCreateUser: settings.signUp !== false,
+    emailRedirectTo: redirectUrl(request, settings),
+    ...readCaptcha(fields),
+  };
+  const call = {
+    email,
+    returnTo,
+    sendsMail: true,
+    telling,
+    // GoTrue then refuses every address, known or not.
+    plain: settings.signUp !== false ? ['otp_disabled'] : [],
+    ask: async ({ auth, unwrap }: SupabaseCall) => {
+      unwrap(await auth.signInWithOtp({ email, options }));
+      return null;
+    },
+  };
+  await attempts.runMail(email, () => sendMail(backend, request, call));
+  if (!request.wantsJson) {
+    const resend = settings.throttle === false ? undefined : resendAfter(mailWaitSeconds, settings.now());
+    return codePage(siteFor(backend, request), request, { step: 'code', email, returnTo, resend });
+  }
+  const message = fillIn(siteFor(backend, request).text.emailCodeSentText, { email }).plain;
+  const body: MailSentBody = { email, message, redirectTo: request.signInUrl(returnTo) };
+  return { ...json(200, body), hasTexts: true };
+}
+
+/** When the next email can be sent: as this refusal says, or as the form brought back. */
+function nextEmail({ settings }: BackendContext, fields: Fields, error: AuthError | undefined): Resend | undefined {
+  const now = settings.now();
+  const { reason, retryAfter } = error ?? {};
+  return reason === mailedBefore && retryAfter !== undefined ? resendAfter(retryAfter, now) : resendOf(fields, now);
+}
+
+async function enterCode(backend: BackendContext, request: AuthRequest, form: CodeForm): Promise<string> {
+  const { supabase, attempts } = backend;
+  const { email, returnTo, fields } = form;
+  const token = readEmailCode(fields);
+  const check = () =>
+    supabase.call(request, async ({ auth, unwrap }) => {
+      const result = await auth.verifyOtp({ email, token, type: 'email' });
+      return unwrap(result).session;
+    });
+  const issued = await attempts.runMailedCode(request.req, email, () => check().catch(asWrongCode).catch(asBadAddress));
+  if (issued === null) throw new AuthError('token_rejected');
+  return completeSignIn(backend, request, issued, returnTo);
+}
+
+/**
+ * `/auth/code`: signs in by an emailed code. A POST with `email` sends it, with the same response for every
+ * address. A POST with `email` and `code` signs in. The link in the same email also works without the code.
+ */
+export function codeRoute(backend: BackendContext): AuthRoute {
+  return formRoute(backend, {
+    path: backend.settings.codePath,
+    option: 'codePath',
+    page(request, { returnTo, fields, error }) {
+      const isOfAddress = error instanceof FormProblem && error.field === 'email';
+      // Where an email was sent shortly before, its code can be entered.
+      const wasSent = !isOfAddress && (fields.has('code') || error?.reason === mailedBefore);
+      const email = fields.get('email')?.trim();
+      const resend = nextEmail(backend, fields, error);
+      return codePage(siteFor(backend, request), request, {
+        step: wasSent ? 'code' : 'address',
+        email,
+        returnTo,
+        resend,
+        error,
+      });
+    },
+    async submit(request, fields, returnTo) {
+      const form = { email: readEmail(fields), returnTo, fields };
+      return fields.has('code') ? enterCode(backend, request, form) : sendCode(backend, request, form);
+    },
+  });
+}

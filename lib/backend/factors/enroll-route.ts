@@ -1,0 +1,228 @@
+import { AuthError } from '../../errors.ts';
+import type { Fields } from '../../http/body.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { json } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import { asksForChallenge, bindCeremony, hasAnswer, readAnswer, refusedAnswer } from '../webauthn/challenges.ts';
+import type { BackendContext } from '../context.ts';
+import type { Factor } from './factors.ts';
+import { FormProblem, readCode } from '../fields.ts';
+import { localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
+import type { FormInput, Next } from '../forms.ts';
+import { enrollKey, verifyKey } from './key-factors.ts';
+import { enrollPage } from './enroll-page.ts';
+import { factorsPage, removePage } from './page.ts';
+import { siteFor } from '../pages/parts.ts';
+import { qrCode } from './qr-code.ts';
+import { asksAgain } from '../passkeys/page.ts';
+import { isInsufficient, secondFactorFirst, signInAgainFirst } from './raise.ts';
+import { advance } from '../sign-in.ts';
+import { endOver, renewLowered, sessionOf } from '../subject.ts';
+import { enrollApp, hasKeys, keyType, removeFactor, verifyFactor } from './factors.ts';
+import type { Enrollment } from './factors.ts';
+import { askFactors, replyToEnd } from './request.ts';
+import type { FactorRequest } from './request.ts';
+
+/** `/auth/enroll`: lists the signed-in user's second factors, adds authenticator apps and removes factors. */
+export function enrollRoute(backend: BackendContext): AuthRoute {
+  return subjectFormRoute<FactorRequest>(
+    backend,
+    {
+      path: backend.settings.enrollPath,
+      option: 'enrollPath',
+      isReturnTarget: true,
+      hasData: true,
+      page: (_request, input, asked) => showFactors(backend, asked, input),
+      isShared: (_request, fields) => !asksForKey(fields),
+      submit: (_request, fields, _returnTo, asked) => changeFactors(backend, asked, fields),
+      leave: async (_request, error, asked) =>
+        (await replyToEnd(backend, asked, error)) ??
+        (isInsufficient(error) ? raiseAgain(backend, asked, error) : undefined),
+    },
+    (request, fields) => ask(backend, request, readReturnTo(request, fields)),
+  );
+}
+
+/**
+ * @returns a reply where another step is required first: the sign-in, or an existing second factor
+ * @throws {AuthError} `forbidden` for visitors without an account
+ */
+async function ask(backend: BackendContext, request: AuthRequest, returnTo: string): Promise<FactorRequest | Reply> {
+  const subject = await sessionOf(backend, request);
+  if (subject?.session.user.isAnonymous === true) throw new AuthError('forbidden');
+  const asked = await askFactors(backend, request, subject, returnTo);
+  if ('status' in asked) return asked;
+  const isRaised = asked.subject.session.claims['aal'] === 'aal2';
+  const isNeeded = asked.factors.verified.length > 0 && !isRaised;
+  return isNeeded ? secondFactorFirst(backend, request, wayBackTo(backend, request, returnTo)) : asked;
+}
+
+/** This page, which a missing step leads back to. */
+function wayBackTo(backend: BackendContext, request: AuthRequest, returnTo: string): string {
+  return localUrl(request, backend.settings.enrollPath, returnTo);
+}
+
+function showFactors(
+  backend: BackendContext,
+  asked: FactorRequest,
+  { fields, error }: FormInput,
+): Reply | Promise<Reply> {
+  const { request, factors } = asked;
+  if (error !== undefined) return showFailed(backend, asked, fields, error);
+  const { verified } = factors;
+  if (request.wantsJson) return json(200, { factors: verified.map(({ id, type }) => ({ id, type })) });
+  const removed = ownFactor(asked, request.query.get('remove') ?? undefined);
+  return removed?.isVerified === true ? askRemoval(backend, asked, removed) : listPage(backend, asked);
+}
+
+async function changeFactors(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Next> {
+  const removed = fields.get('remove');
+  if (removed !== undefined) return remove(backend, asked, readFactorId(removed), fields.get('sure') === 'yes');
+  const { request, subject, factors, returnTo } = asked;
+  const wayBack = wayBackTo(backend, request, returnTo);
+  const signIn = factors.verified.length > 0 ? undefined : signInAgainFirst(request, subject, wayBack);
+  if (signIn !== undefined) return signIn;
+  if (asksForKey(fields)) return startKey(backend, asked, fields);
+  if (hasAnswer(fields)) return confirmKey(backend, asked, fields);
+  return fields.has('code') ? confirm(backend, asked, fields) : start(backend, asked);
+}
+
+/** The page's script leaves its answer empty where it got no challenge. */
+const asksForKey = (fields: Fields): boolean => fields.get('type') === keyType && asksForChallenge(fields);
+
+async function startKey(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Reply> {
+  const { request, subject } = asked;
+  if (!hasKeys(backend)) throw new AuthError('factor_unavailable', { reason: 'factor_type' });
+  const add = () => enrollKey(backend, request, subject.content);
+  const started = await backend.attempts.runChallenge(request.req, subject.session.user.id, add);
+  const { factorId } = started;
+  if (request.wantsJson) return json(200, { factorId, ...bindCeremony(backend, request, started) });
+  return listPage(backend, asked, { isAgain: !fields.has('again') });
+}
+
+async function confirmKey(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<string> {
+  const { request, subject, returnTo } = asked;
+  const factorId = readFactorId(fields.get('factorId'));
+  const factor = ownFactor(asked, factorId);
+  // A verified key is not replaced: its owner adds another one.
+  if (factor?.type !== keyType || factor.isVerified) throw refusedAnswer({ reason: 'factor' });
+  const answer = { type: 'create', factorId, ...readAnswer(backend, request, fields) } as const;
+  const verify = () => verifyKey(backend, request, subject.content, answer);
+  const issued = await backend.attempts.runCode(request.req, `factor:${factorId}`, verify);
+  return advance(backend, request, subject, { step: 'factor', issued, returnTo });
+}
+
+/** @throws {AuthError} the given error, where new tokens claim the same again */
+async function raiseAgain(backend: BackendContext, asked: FactorRequest, error: AuthError): Promise<Reply> {
+  const { request, subject, returnTo } = asked;
+  const isLowered = await renewLowered(backend, request, subject);
+  if (isLowered === undefined) return endOver(backend, request, subject, returnTo);
+  if (!isLowered) throw error;
+  return secondFactorFirst(backend, request, wayBackTo(backend, request, returnTo));
+}
+
+async function start(backend: BackendContext, { request, subject, returnTo, user }: FactorRequest): Promise<Reply> {
+  // The app shows it beside the code, so GoTrue fails without one.
+  if ((user.email ?? '') === '') {
+    throw new FormProblem('form', 'factorNeedsEmail', 'An authenticator app needs an account with an email address.', {
+      code: 'factor_unavailable',
+      reason: 'no_email',
+    });
+  }
+  const add = () => enrollApp(backend, request, subject.content);
+  const enrollment = await backend.attempts.run(request.req, undefined, add);
+  return request.wantsJson ? json(200, enrollment) : drawnPage(backend, request, { returnTo, enrollment });
+}
+
+async function confirm(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<string> {
+  const { request, subject, returnTo } = asked;
+  const factorId = readFactorId(fields.get('factorId'));
+  const code = readCode(fields);
+  // Attempts for the factor of another user would close it for its owner.
+  if (ownFactor(asked, factorId) === undefined) throw new AuthError('code_wrong', { reason: 'factor' });
+  const verify = () => verifyFactor(backend, request, subject.content, { factorId, code });
+  const issued = await backend.attempts.runCode(request.req, `factor:${factorId}`, verify);
+  return advance(backend, request, subject, { step: 'factor', issued, returnTo });
+}
+
+function ownFactor({ factors }: FactorRequest, factorId: string | undefined): Factor | undefined {
+  return factors.all.find(({ id }) => id !== '' && id.toLowerCase() === factorId?.toLowerCase());
+}
+
+/** A page asks first; JSON clients ask by themselves. */
+async function remove(backend: BackendContext, asked: FactorRequest, factorId: string, isSure: boolean): Promise<Next> {
+  const { request, subject, returnTo, factors } = asked;
+  const factor = ownFactor(asked, factorId);
+  if (factor?.isVerified === true) {
+    const left = (list: readonly Factor[]): number => list.filter(({ id }) => id !== factor.id).length;
+    // What remains could not be asked for here, so the user could not sign in anymore.
+    if (left(factors.askable) === 0 && left(factors.verified) > 0) {
+      throw new FormProblem(
+        'form',
+        'factorStillNeeded',
+        'This is the only second factor that can be used here, and the account has others. Add another one first.',
+        { code: 'factor_unavailable', reason: 'last_askable' },
+      );
+    }
+    if (!isSure && !request.wantsJson) return askRemoval(backend, asked, factor);
+  }
+  await removeFactor(backend, request, subject.content, factorId);
+  const isLowered = await renewLowered(backend, request, subject).catch((error: unknown) => {
+    backend.explain('the session will be renewed by the next request: %s', String(error));
+    return true;
+  });
+  if (isLowered === undefined) return endOver(backend, request, subject, returnTo);
+  return wayBackTo(backend, request, returnTo);
+}
+
+function askRemoval(backend: BackendContext, { request, returnTo, factors }: FactorRequest, factor: Factor): Reply {
+  return removePage(siteFor(backend, request), request, { factor, returnTo, isLast: factors.verified.length === 1 });
+}
+
+function listPage(
+  backend: BackendContext,
+  { request, returnTo, factors }: FactorRequest,
+  state: { readonly error?: AuthError; readonly isAgain?: boolean } = {},
+): Reply {
+  return factorsPage(siteFor(backend, request), request, { factors: factors.verified, returnTo, ...state });
+}
+
+/** A wrong code shows the same QR code again, because the app has already scanned it. */
+function showFailed(
+  backend: BackendContext,
+  asked: FactorRequest,
+  fields: Fields,
+  error: AuthError,
+): Reply | Promise<Reply> {
+  const { request, returnTo } = asked;
+  const enrollment = fields.has('code') ? readEnrollment(fields) : undefined;
+  const isAgain = asksAgain({ error }, fields.has('again'));
+  if (enrollment === undefined) return listPage(backend, asked, { error, isAgain });
+  return drawnPage(backend, request, { returnTo, enrollment, error });
+}
+
+async function drawnPage(
+  backend: BackendContext,
+  request: AuthRequest,
+  state: { readonly returnTo: string; readonly enrollment: Enrollment; readonly error?: AuthError },
+): Promise<Reply> {
+  const site = siteFor(backend, request);
+  const picture = await qrCode(state.enrollment.uri, site.text.qrCodeLabel.plain);
+  return enrollPage(site, request, { ...state, picture });
+}
+
+/** Lower case, as the backend writes it, so that all spellings count as one. @throws {AuthError} `invalid_request` where it is not an id */
+function readFactorId(value = ''): string {
+  const id = value.toLowerCase();
+  if (/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(id)) return id;
+  throw new AuthError('invalid_request');
+}
+
+/** The enrollment that the form resends after a wrong code, to draw the QR code again. Only its sender sees it. */
+function readEnrollment(fields: Fields): Enrollment | undefined {
+  const [factorId = '', uri = ''] = [fields.get('factorId'), fields.get('uri')];
+  if (uri.length > 1_024 || !/^otpauth:\/\/totp\/[\x21-\x7e]+$/.test(uri)) return undefined;
+  const secret = new URL(uri).searchParams.get('secret') ?? '';
+  return /^[A-Z2-7]{16,128}$/.test(secret) ? { factorId, secret, uri } : undefined;
+}

@@ -1,0 +1,31 @@
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { errorBody } from '../../http/error-reply.ts';
+import { json, redirectOrJson } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import { askFreshSignIn } from '../../http/step-up.ts';
+import type { BackendContext } from '../context.ts';
+import { stepUrl } from '../sign-in.ts';
+import type { Subject } from '../subject.ts';
+
+/** Seconds since the sign-in within which a first factor, or a passkey, may be added. */
+const freshSeconds = 600;
+
+/** An old session must not get a way to sign in of its own: a thief would lock its owner out, or come back. */
+export function signInAgainFirst(request: AuthRequest, { session }: Subject, wayBack: string): Reply | undefined {
+  return askFreshSignIn(request, session, freshSeconds, wayBack);
+}
+
+/** A password alone must change nothing where the account has a second factor. @param wayBack where the second factor leads back to */
+export function secondFactorFirst(backend: BackendContext, request: AuthRequest, wayBack: string): Reply {
+  const verifyUrl = stepUrl(backend, request, 'factor', wayBack);
+  if (!request.wantsJson) return redirectOrJson(request, verifyUrl, request.req.method === 'POST' ? 303 : 302);
+  const error = new AuthError('second_factor_required');
+  if (backend.settings.onError !== undefined) throw error;
+  return json(error.status, errorBody(error, verifyUrl));
+}
+
+/** GoTrue's `insufficient_aal`: for a token that claims `aal2`, the factor that raised its session was removed elsewhere. */
+export function isInsufficient(error: unknown): error is AuthError {
+  return error instanceof AuthError && error.code === 'second_factor_required';
+}

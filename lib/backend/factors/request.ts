@@ -1,0 +1,52 @@
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { BackendContext } from '../context.ts';
+import { isRejected, isSessionOver, listFactors } from './factors.ts';
+import type { UserFactors } from './factors.ts';
+import { errorForForm } from '../forms.ts';
+import { rejectedPage } from './page.ts';
+import { siteFor } from '../pages/parts.ts';
+import { endHere, endOver, signInFirst } from '../subject.ts';
+import type { Subject } from '../subject.ts';
+
+/** A request about second factors, with the backend's data about its user. */
+export interface FactorRequest extends UserFactors {
+  readonly request: AuthRequest;
+  readonly subject: Subject;
+  readonly returnTo: string;
+}
+
+/** @returns a reply where there is neither a pending sign-in nor a session, or the backend has ended it */
+export async function askFactors(
+  backend: BackendContext,
+  request: AuthRequest,
+  subject: Subject | undefined,
+  returnTo: string,
+): Promise<FactorRequest | Reply> {
+  if (subject === undefined) return signInFirst(request, returnTo);
+  try {
+    return { request, subject, returnTo, ...(await listFactors(backend, request, subject.content)) };
+  } catch (error) {
+    if (!isSessionOver(error)) throw error;
+    return endOver(backend, request, subject, returnTo);
+  }
+}
+
+/**
+ * @returns a reply where the failure means that the backend has ended the sign-in or the session
+ * @throws {AuthError} `access_denied` for clients that want JSON
+ */
+export async function replyToEnd(
+  backend: BackendContext,
+  { request, subject, returnTo }: FactorRequest,
+  failure: unknown,
+): Promise<Reply | undefined> {
+  if (isSessionOver(failure)) return endOver(backend, request, subject, returnTo);
+  if (!isRejected(failure)) return undefined;
+  await endHere(backend, request, subject);
+  const { code, cause, reason } = failure;
+  const message = 'Your code wasn’t accepted, and your sign-in has ended. Sign in again, or contact support.';
+  const error = errorForForm(backend, request, new AuthError(code, { cause, reason, message }));
+  return rejectedPage(siteFor(backend, request), request, { error, returnTo });
+}

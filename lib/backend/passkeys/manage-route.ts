@@ -1,0 +1,230 @@
+import { AuthError } from '../../errors.ts';
+import type { Fields } from '../../http/body.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { json } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import { asksForChallenge, bindCeremony, readAnswer } from '../webauthn/challenges.ts';
+import type { BackendContext } from '../context.ts';
+import { isSessionOver, listFactors } from '../factors/factors.ts';
+import { FormProblem } from '../fields.ts';
+import { localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
+import type { FormInput, Next } from '../forms.ts';
+import { siteFor } from '../pages/parts.ts';
+import { asksAgain, isVisible, passkeysPage, removePasskeyPage, renamePage } from './page.ts';
+import { addPasskey, listPasskeys, removePasskey, renamePasskey, startAdding } from './passkeys.ts';
+import type { Passkey } from './passkeys.ts';
+import { isInsufficient, secondFactorFirst, signInAgainFirst } from '../factors/raise.ts';
+import { endOver, renewDenied, sessionOf, signInFirst } from '../subject.ts';
+import type { Subject } from '../subject.ts';
+
+/** `/auth/passkeys`: lists the signed-in user's passkeys, adds, renames and removes them. */
+export function passkeysRoute(backend: BackendContext): AuthRoute {
+  return subjectFormRoute<OwnerRequest>(
+    backend,
+    {
+      path: backend.settings.passkeysPath,
+      option: 'passkeysPath',
+      isReturnTarget: true,
+      hasData: true,
+      page: async (_request, input, owner) => showPasskeys(backend, owner, input),
+      isShared: (_request, fields) => !asksToAdd(fields),
+      submit: (_request, fields, _returnTo, owner) => change(backend, owner, fields),
+      leave: (_request, error, owner) => otherStep(backend, owner, error),
+    },
+    (request, fields) => findOwner(backend, request, readReturnTo(request, fields)),
+  );
+}
+
+/** A request of the user whose passkeys it is about. */
+interface OwnerRequest {
+  readonly request: AuthRequest;
+  readonly subject: Subject;
+  readonly returnTo: string;
+  /** This page, which a missing step leads back to. */
+  readonly wayBack: string;
+}
+
+/**
+ * @returns a reply where there is no session
+ * @throws {AuthError} `forbidden` for visitors without an account
+ */
+async function findOwner(
+  backend: BackendContext,
+  request: AuthRequest,
+  returnTo: string,
+): Promise<OwnerRequest | Reply> {
+  const wayBack = localUrl(request, backend.settings.passkeysPath, returnTo);
+  const subject = await sessionOf(backend, request);
+  if (subject === undefined) return signInFirst(request, wayBack);
+  if (subject.session.user.isAnonymous) throw new AuthError('forbidden');
+  return { request, subject, returnTo, wayBack };
+}
+
+/** A reply where the backend has ended the session, or asks for the second factor. */
+async function otherStep(
+  backend: BackendContext,
+  { request, subject, wayBack }: OwnerRequest,
+  error: unknown,
+): Promise<Reply | undefined> {
+  if (isSessionOver(error)) return endOver(backend, request, subject, wayBack);
+  if (!isInsufficient(error)) return undefined;
+  return (await renewDenied(backend, request, subject, wayBack)) ?? secondFactorFirst(backend, request, wayBack);
+}
+
+async function showPasskeys(backend: BackendContext, owner: OwnerRequest, input: FormInput): Promise<Reply> {
+  const { request, subject, returnTo } = owner;
+  const { fields, error } = input;
+  let passkeys: readonly Passkey[];
+  try {
+    passkeys = await listPasskeys(backend, request, subject.content);
+  } catch (failure) {
+    const step = await otherStep(backend, owner, failure);
+    if (step === undefined) throw failure;
+    return step;
+  }
+  if (request.wantsJson) return json(200, { passkeys: passkeys.map(toBody) });
+  const named = (kind: 'rename' | 'remove'): Passkey | undefined => {
+    const id = (error === undefined ? request.query.get(kind) : fields.get(kind))?.toLowerCase();
+    return passkeys.find((passkey) => passkey.id === id);
+  };
+  const [renamed, removed] = [named('rename'), error === undefined ? named('remove') : undefined];
+  const asked = renamed === undefined ? removed && { remove: removed.id } : { rename: renamed.id };
+  // Before the page, so that nothing is entered in vain.
+  const step = asked && (await firstStep(backend, owner, pageOf(backend, owner, asked)));
+  if (step !== undefined) return step;
+  if (renamed !== undefined) {
+    return renamePage(siteFor(backend, request), request, {
+      passkey: renamed,
+      name: fields.get('name'),
+      returnTo,
+      error,
+    });
+  }
+  if (removed !== undefined)
+    return removePasskeyPage(siteFor(backend, request), request, { passkey: removed, returnTo });
+  return passkeysPage(siteFor(backend, request), request, {
+    passkeys,
+    returnTo,
+    error,
+    isAgain: asksAgain({ error }, fields.has('again')),
+  });
+}
+
+/** Times that the backend does not know are `null`. */
+function toBody({ id, name, createdAt, lastUsedAt }: Passkey) {
+  return {
+    id,
+    name,
+    createdAt: createdAt === '' ? null : createdAt,
+    lastUsedAt: lastUsedAt === '' ? null : lastUsedAt,
+  };
+}
+
+/** Whether a POST starts to add a passkey. */
+function asksToAdd(fields: Fields): boolean {
+  return asksForChallenge(fields) && !fields.has('rename') && !fields.has('remove');
+}
+
+/**
+ * Who changes passkeys has signed in just now, with the second factor where there is one: else a stolen session would become a
+ * lasting one, or take its owner's way in.
+ */
+async function firstStep(
+  backend: BackendContext,
+  { request, subject }: OwnerRequest,
+  wayBack: string,
+): Promise<Reply | undefined> {
+  const again = signInAgainFirst(request, subject, wayBack);
+  if (again !== undefined || subject.session.claims['aal'] === 'aal2') return again;
+  const { factors } = await listFactors(backend, request, subject.content);
+  return factors.verified.length > 0 ? secondFactorFirst(backend, request, wayBack) : undefined;
+}
+
+async function change(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
+  const { request, subject, wayBack } = owner;
+  const [renamed, removed] = [fields.get('rename'), fields.get('remove')];
+  if (renamed !== undefined) {
+    const passkey = { id: readId(renamed), name: readName(fields) };
+    const step = await firstStep(backend, owner, pageOf(backend, owner, { rename: passkey.id }));
+    if (step !== undefined) return step;
+    await renamePasskey(backend, request, subject.content, passkey).catch(rethrowGone);
+    return wayBack;
+  }
+  if (removed !== undefined) {
+    const id = readId(removed);
+    const step = await firstStep(backend, owner, pageOf(backend, owner, { remove: id }));
+    return step ?? remove(backend, owner, id, fields.get('sure') === 'yes');
+  }
+  return (await firstStep(backend, owner, wayBack)) ?? add(backend, owner, fields);
+}
+
+/** The page that asks for a name, or for the removal. */
+function pageOf(
+  { settings }: BackendContext,
+  { request, returnTo }: OwnerRequest,
+  asked: Readonly<Record<string, string>>,
+): string {
+  return localUrl(request, settings.passkeysPath, returnTo, asked);
+}
+
+async function add(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
+  const { request, subject, returnTo, wayBack } = owner;
+  const { attempts } = backend;
+  if (asksForChallenge(fields)) {
+    const start = () => startAdding(backend, request, subject.content);
+    const started = await attempts.runChallenge(request.req, subject.session.user.id, start);
+    if (request.wantsJson) return json(200, bindCeremony(backend, request, started));
+    // The page's script got no challenge. As there is one now, it asks again.
+    const passkeys = await listPasskeys(backend, request, subject.content);
+    return passkeysPage(siteFor(backend, request), request, { passkeys, returnTo, isAgain: !fields.has('again') });
+  }
+  const answer = readAnswer(backend, request, fields);
+  const verify = () => addPasskey(backend, request, subject.content, answer);
+  await attempts.run(request.req, undefined, verify);
+  return wayBack;
+}
+
+/** A page asks first; JSON clients ask by themselves. */
+async function remove(backend: BackendContext, owner: OwnerRequest, id: string, isSure: boolean): Promise<Next> {
+  const { request, subject, wayBack } = owner;
+  const question = isSure || request.wantsJson ? undefined : await askRemoval(backend, owner, id);
+  if (question !== undefined) return question;
+  await removePasskey(backend, request, subject.content, id).catch(rethrowGone);
+  return wayBack;
+}
+
+/** `undefined` where there is no such passkey, which the removal then says. */
+async function askRemoval(
+  backend: BackendContext,
+  { request, subject, returnTo }: OwnerRequest,
+  id: string,
+): Promise<Reply | undefined> {
+  const passkey = (await listPasskeys(backend, request, subject.content)).find((each) => each.id === id);
+  return passkey && removePasskeyPage(siteFor(backend, request), request, { passkey, returnTo });
+}
+
+/** Lower case, as the backend writes it. @throws {AuthError} `invalid_request` where it is no id */
+function readId(value: string): string {
+  const id = value.toLowerCase();
+  if (/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(id)) return id;
+  throw new AuthError('invalid_request');
+}
+
+/** GoTrue's limit, in bytes. */
+const maxNameBytes = 120;
+
+/** @throws {FormProblem} where it is no name */
+function readName(fields: Fields): string {
+  const name = (fields.get('name') ?? '').trim();
+  const isName = isVisible(name) && Buffer.byteLength(name) <= maxNameBytes && !/[\0-\x1f\x7f-\x9f]/.test(name);
+  if (isName) return name;
+  throw new FormProblem('name', 'passkeyNameInvalid', `A name has 1 to ${maxNameBytes} bytes.`);
+}
+
+/** For `catch`: the passkey was removed meanwhile, or never was this user's. */
+function rethrowGone(error: unknown): never {
+  if (!(error instanceof AuthError) || error.reason !== 'validation_failed') throw error;
+  const { cause, reason } = error;
+  throw new FormProblem('form', 'passkeyGone', 'This passkey does not exist anymore.', { cause, reason });
+}

@@ -1,0 +1,201 @@
+import { html, safeHref, textOf } from '../../tools/html.ts';
+import type { Html, HtmlValue, Text } from '../../tools/html.ts';
+import { withQuery } from '../../tools/url.ts';
+import type { PageScript } from '../../pages/page.ts';
+import { fillIn, isolated } from '../../pages/texts.ts';
+import type { Reply } from '../../http/reply.ts';
+import { scriptQuery } from '../webauthn/script-route.ts';
+import type { Passkey } from './passkeys.ts';
+import { field } from '../pages/field.ts';
+import { formAlert, formErrorOf, formValues, postForm, returnToOf, showPage, withReturnTo } from '../pages/parts.ts';
+import type { FormState, PageRequest, Site } from '../pages/parts.ts';
+
+/** A form that the page's script shows and fills in. */
+interface CeremonyFormParts {
+  /** Whether the browser is asked for an existing passkey or key, or creates one. */
+  readonly kind: 'get' | 'create';
+  /** The adapter's path that gives the challenge and takes the answer. */
+  readonly path: string;
+  /** The JSON body that asks for the challenge. */
+  readonly start?: Readonly<Record<string, string>>;
+  readonly hidden: Readonly<Record<string, string | undefined>>;
+  readonly label: Text;
+  /** Whether another button of the page is the main one. */
+  readonly isQuiet: boolean;
+  /** Whether the browser offers passkeys in the email field. */
+  readonly hasAutofill?: boolean;
+  /** Whether the script asks at once, because the answer before came too late. */
+  readonly isAgain?: boolean | undefined;
+  /** Whether the button has the first focus, once the script shows it. */
+  readonly hasFocus?: boolean;
+  /** Shown below the button. */
+  readonly after?: HtmlValue;
+}
+
+/** One button, for browsers with a script. The texts are for what only the browser can know. */
+export function ceremonyForm({ text }: Site, request: PageRequest, parts: CeremonyFormParts): Html {
+  const { kind, path, start = {}, hidden, label, isQuiet, after } = parts;
+  const { hasAutofill = false, isAgain = false, hasFocus = false } = parts;
+  // The script asks once more by itself, and not a third time.
+  const fields = { ...hidden, challengeId: '', credential: '', again: isAgain ? 'yes' : undefined };
+  const marks = html` data-passkey="${kind}" data-start="${JSON.stringify(start)}"${hasAutofill && html` data-autofill`}${isAgain && html` data-again`}${hasFocus && html` data-focus`} hidden`;
+  const known =
+    kind === 'create' && html`<p class="hint" data-error="InvalidStateError" hidden>${text.passkeyKnown}</p>\n`;
+  const content = html`<button${isQuiet && html` class="quiet"`}>${keyIcon}${label}</button>
+<div role="alert">
+<p class="hint" data-error="NotAllowedError" hidden>${text.passkeyCanceled}</p>
+${known}<p class="hint" data-error="" hidden>${text.passkeyFailed}</p>
+</div>${after}`;
+  return postForm(request.localPath(path), fields, content, marks);
+}
+
+/** For browsers that have no script, or cannot do this. */
+export function ceremonyFallback({ text }: Pick<Site, 'text'>): Html {
+  return html`<p class="hint" data-fallback>${text.passkeyUnavailable}</p>`;
+}
+
+/** The script of pages with such forms, which calls only these paths. */
+export function ceremonyScript({ settings }: Pick<Site, 'settings'>, request: PageRequest, path: string): PageScript {
+  const { passkeyScriptPath } = settings;
+  return {
+    href: request.localPath(passkeyScriptPath) + scriptQuery(),
+    url: request.publicUrl(passkeyScriptPath),
+    calls: [request.publicUrl(path)],
+  };
+}
+
+const keyIcon = html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><circle cx="8" cy="15.5" r="4.5"/><path d="m11.3 12.3 8.2-8.3M16 7.5l3 3M18 5.5l1.5 1.5"/></svg>`;
+
+/** Whether the visitor's answer came too late for the first time, so that the script asks once more. */
+export function asksAgain({ error }: Pick<FormState, 'error'>, wasAgain: boolean): boolean {
+  return error?.code === 'challenge_expired' && !wasAgain;
+}
+
+interface PasskeysState extends FormState {
+  readonly passkeys: readonly Passkey[];
+  readonly isAgain?: boolean;
+}
+
+/** The passkeys of an account, with links to rename and to remove each, and a button that adds one. */
+export function passkeysPage(site: Site, request: PageRequest, state: PasskeysState): Reply {
+  const { settings, text } = site;
+  const { passkeys, returnTo, isAgain } = state;
+  const { passkeysPath: path } = settings;
+  const link = (passkey: Passkey, kind: 'rename' | 'remove', label: Text): Html => {
+    const href = withQuery(request.localPath(path), { [kind]: passkey.id, ...returnToOf(state) });
+    return html`<a href="${safeHref(href)}" aria-label="${`${label.plain}: ${nameOf(site, passkey).plain}`}">${label}</a>`;
+  };
+  const row = (
+    passkey: Passkey,
+  ): Html => html`<li class="row two"><span class="name"><bdi>${nameOf(site, passkey)}</bdi>${datesOf(site, request, passkey)}</span> ${link(passkey, 'rename', text.renameLink)}
+${link(passkey, 'remove', text.removeButton)}</li>\n`;
+  const adding = {
+    kind: 'create',
+    path,
+    hidden: returnToOf(state),
+    label: text.addPasskeyButton,
+    isQuiet: false,
+  } as const;
+  return showPage(site, request, {
+    facts: {
+      kind: 'passkeys',
+      action: request.localPath(path),
+      values: formValues(state),
+      links: { done: returnTo },
+      choices: passkeys.map((passkey) => ({
+        name: nameOf(site, passkey).plain,
+        href: withQuery(request.localPath(path), { rename: passkey.id, ...returnToOf(state) }),
+      })),
+    },
+    heading: text.passkeysHeading,
+    lead: text.passkeysText,
+    error: state.error,
+    hasForm: true,
+    script: ceremonyScript(site, request, path),
+    content: html`${formAlert(site, request, state.error && formErrorOf(state.error, text))}
+${passkeys.length > 0 && html`<ul class="choices">\n${passkeys.map(row)}</ul>`}
+${ceremonyFallback(site)}
+${ceremonyForm(site, request, { ...adding, isAgain })}
+<p class="actions"><a href="${safeHref(returnTo)}">${text.doneLink}</a></p>`,
+  });
+}
+
+/** One field, with the present name. */
+export function renamePage(
+  site: Site,
+  request: PageRequest,
+  state: FormState & { readonly passkey: Passkey; readonly name?: string | undefined },
+): Reply {
+  const { settings, text } = site;
+  const { passkey } = state;
+  const error = state.error && formErrorOf(state.error, text);
+  const action = request.localPath(settings.passkeysPath);
+  const name = field({
+    name: 'name',
+    type: 'text',
+    label: text.passkeyNameLabel,
+    autocomplete: 'off',
+    value: state.name ?? passkey.name,
+    error,
+    hasFocus: true,
+  });
+  return showPage(site, request, {
+    facts: {
+      kind: 'rename_passkey',
+      action,
+      fields: ['name'],
+      values: { returnTo: state.returnTo, rename: passkey.id, name: state.name ?? passkey.name },
+      links: { cancel: withReturnTo(action, state) },
+    },
+    heading: fillIn(text.renameHeading, { passkey: nameOf(site, passkey).plain }, isolated),
+    error: state.error,
+    hasForm: true,
+    content: html`${formAlert(site, request, error)}
+${postForm(action, { rename: passkey.id, ...returnToOf(state) }, html`${name}\n<button>${text.renameButton}</button>`)}
+<p class="actions"><a href="${safeHref(withReturnTo(action, state))}">${text.cancelLink}</a></p>`,
+  });
+}
+
+/** Says what the removal means, and removes only by its own button. */
+export function removePasskeyPage(
+  site: Site,
+  request: PageRequest,
+  state: FormState & { readonly passkey: Passkey },
+): Reply {
+  const { settings, text } = site;
+  const { passkey } = state;
+  const action = request.localPath(settings.passkeysPath);
+  const hidden = { remove: passkey.id, sure: 'yes', ...returnToOf(state) };
+  return showPage(site, request, {
+    facts: {
+      kind: 'remove_passkey',
+      action,
+      values: { returnTo: state.returnTo, remove: passkey.id, sure: 'yes', name: nameOf(site, passkey).plain },
+      links: { cancel: withReturnTo(action, state) },
+    },
+    heading: fillIn(text.removeHeading, { factor: nameOf(site, passkey).plain }, isolated),
+    lead: text.removePasskeyText,
+    hasForm: true,
+    content: html`${postForm(action, hidden, html`<button>${text.removeButton}</button>`)}
+<p class="actions"><a href="${safeHref(withReturnTo(action, state))}">${text.cancelLink}</a></p>`,
+  });
+}
+
+/** Whether a name has a character that is seen: marks of the text direction and the like are none. */
+export function isVisible(name: string): boolean {
+  return /[^\p{C}\p{Z}\p{M}\u115f\u1160\u3164\uffa0\u2800]/u.test(name);
+}
+
+function nameOf({ text }: Pick<Site, 'text'>, { name }: Pick<Passkey, 'name'>): Text {
+  return isVisible(name) ? textOf(name) : text.passkeyName;
+}
+
+/** When it was added and last used, each on its own line. */
+function datesOf({ text }: Pick<Site, 'text'>, request: PageRequest, { createdAt, lastUsedAt }: Passkey): HtmlValue {
+  const { lang } = request.brand;
+  const format = new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' });
+  return [[text.passkeyAdded, createdAt] as const, [text.passkeyUsed, lastUsedAt] as const].map(([words, time]) => {
+    const at = Date.parse(time);
+    return !Number.isNaN(at) && html` <small>${fillIn(words, { date: format.format(at) })}</small>`;
+  });
+}

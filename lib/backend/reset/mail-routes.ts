@@ -1,0 +1,68 @@
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import type { BackendContext } from '../context.ts';
+import { readCaptcha, readEmail } from '../fields.ts';
+import { errorForForm, formRoute, redirectUrl } from '../forms.ts';
+import { mailAnswer, sendMail } from '../mail.ts';
+import { forgotPage } from '../pages/credentials.ts';
+import { mailPage } from '../pages/notice.ts';
+import type { MailNotice } from '../pages/notice.ts';
+import { siteFor } from '../pages/parts.ts';
+import { resendAfter } from '../pages/resend.ts';
+import type { SupabaseCall } from '../supabase-call.ts';
+
+/** `/auth/forgot`: requests an email with a link for a new password; the response is the same for every address. */
+export function forgotRoute(backend: BackendContext): AuthRoute {
+  const { settings } = backend;
+  return formRoute(backend, {
+    path: settings.forgotPath,
+    option: 'forgotPath',
+    page: (request, { returnTo, fields, error }) =>
+      forgotPage(siteFor(backend, request), request, { returnTo, email: fields.get('email'), error }),
+    async submit(request, fields, returnTo) {
+      const email = readEmail(fields);
+      const options = { redirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
+      const ask = async ({ auth, unwrap }: SupabaseCall): Promise<null> => {
+        unwrap(await auth.resetPasswordForEmail(email, options));
+        return null;
+      };
+      await sendMail(backend, request, { email, returnTo, sendsMail: true, kind: 'recovery', ask });
+      return mailAnswer(backend, request, { kind: 'forgot_sent', email, returnTo });
+    },
+  });
+}
+
+/** `POST /auth/resend`: requests the confirmation email again; the response is the same for every address. */
+export function resendRoute(backend: BackendContext): AuthRoute {
+  const { settings } = backend;
+  return formRoute(backend, {
+    path: settings.resendPath,
+    option: 'resendPath',
+    async submit(request, fields, returnTo) {
+      const email = readEmail(fields);
+      const options = { emailRedirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
+      const ask = async ({ auth, unwrap }: SupabaseCall): Promise<null> => {
+        unwrap(await auth.resend({ type: 'signup', email, options }));
+        return null;
+      };
+      try {
+        await sendMail(backend, request, { email, returnTo, sendsMail: true, ask });
+      } catch (error) {
+        return tooSoon(backend, request, { kind: 'mail_sent', email, returnTo }, error);
+      }
+      return mailAnswer(backend, request, { kind: 'mail_sent', email, returnTo });
+    },
+  });
+}
+
+/** The same page, with the time until its button works again. @throws every other error, and all where the client wants JSON */
+function tooSoon(backend: BackendContext, request: AuthRequest, notice: MailNotice, failure: unknown): Reply {
+  if (!(failure instanceof AuthError) || failure.retryAfter === undefined || failure.code !== 'rate_limited') {
+    throw failure;
+  }
+  const error = errorForForm(backend, request, failure);
+  const resend = resendAfter(failure.retryAfter, backend.settings.now());
+  return mailPage(siteFor(backend, request), request, { ...notice, error, resend });
+}

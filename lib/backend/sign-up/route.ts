@@ -1,0 +1,188 @@
+import type { Session as SdkSession } from '@supabase/supabase-js';
+import { defined } from '../../tools/json.ts';
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { clientFacts } from '../../http/message.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import type { Session } from '../../types.ts';
+import type { BackendContext } from '../context.ts';
+import { badAddress, readCaptcha, readEmail, rethrowAs } from '../fields.ts';
+import { formRoute, redirectUrl } from '../forms.ts';
+import { wantsOtherAccount } from '../forms.ts';
+import { mailAnswer, sendMail } from '../mail.ts';
+import { readNewPassword } from '../new-password.ts';
+import { signUpPage } from '../pages/credentials.ts';
+import { siteFor } from '../pages/parts.ts';
+import type { StoredContent } from '../session-cookie.ts';
+import { rethrowStaleKeys } from '../provider-errors.ts';
+import type { SupabaseCall } from '../supabase-call.ts';
+import { completeSignIn } from '../sign-in.ts';
+import { readSignUpData } from './data.ts';
+
+/** The data of a sign-up. */
+interface NewAccount {
+  readonly email: string;
+  readonly password: string;
+  readonly options: { readonly emailRedirectTo: string; readonly data?: object };
+}
+
+/** GoTrue errors that reveal an existing account to an anonymous user; a sign-up does not return them. */
+const addressInUse = ['email_exists', 'user_already_exists'];
+
+/** `/auth/signup`: the form; its POST creates an account with email and password. */
+export function signUpRoute(backend: BackendContext): AuthRoute {
+  const { settings } = backend;
+  const signUp = createSignUp(backend);
+  return formRoute(backend, {
+    path: settings.signupPath,
+    option: 'signupPath',
+    ownPage: settings.pages.signUp,
+    provesSender: true,
+    page(request, { returnTo, fields, error }) {
+      const isOtherAccount = wantsOtherAccount(request, fields);
+      backend.passwordRule.learn(error);
+      return signUpPage(siteFor(backend, request), request, {
+        returnTo,
+        isOtherAccount,
+        email: fields.get('email'),
+        error,
+      });
+    },
+    async submit(request, fields, returnTo) {
+      const email = readEmail(fields);
+      const password = readNewPassword(fields, settings.passwordMinLength);
+      const read = () => readSignUpData(settings.signUp, request, fields);
+      // Behind the throttle: a check of invitations, say, must not tell what it knows to anyone who keeps asking.
+      const data = typeof settings.signUp === 'object' ? await backend.attempts.runCheck(request.req, read) : undefined;
+      const options = {
+        emailRedirectTo: redirectUrl(request, settings),
+        ...readCaptcha(fields),
+        ...defined({ data }),
+      };
+      const next = await signUp(request, { email, password, options }, returnTo);
+      return next ?? mailAnswer(backend, request, { kind: 'confirmation_sent', email, returnTo });
+    },
+  });
+}
+
+/** @returns a function that creates an account and returns the next URL: `null` where an email must be confirmed first */
+function createSignUp(backend: BackendContext) {
+  /** Whether new addresses must be confirmed: known only from the project's responses. */
+  let confirms: boolean | undefined;
+
+  return async (request: AuthRequest, account: NewAccount, returnTo: string): Promise<string | null> => {
+    const found = await guestSession(backend, request);
+    // Before the email, whose verifier must exist when the response is sent.
+    const state = found && (await stateOf(backend, request, found));
+    if (found !== undefined && state === 'complete') return completeGuest(backend, request, found, returnTo);
+    const guest = state === 'anonymous' ? found : undefined;
+    let isConverted = false as boolean;
+    const create = async ({ auth, unwrap }: SupabaseCall): Promise<SdkSession | null> => {
+      const { session } = unwrap(await auth.signUp(account));
+      confirms = session === null;
+      return session;
+    };
+    const convert = async (call: SupabaseCall): Promise<SdkSession | null> => {
+      try {
+        isConverted = await convertGuest(call, account);
+        // Only then: whether a complete account was confirmed at once is not known, and a guest could make it so.
+        if (!isConverted) confirms = true;
+        return null;
+      } catch (error) {
+        return isGone(error) ? create(call) : rethrowStaleKeys(backend, guest?.access_token ?? '')(error);
+      }
+    };
+    const known = { sendsMail: confirms === true, sendsNone: confirms === false };
+    const mail = { email: account.email, returnTo, ...known, session: guest, plain: badAddress };
+    const ask = guest === undefined ? create : convert;
+    const telling = guest === undefined ? [] : addressInUse;
+    const session = await sendMail(backend, request, { ...mail, ask, telling }).catch(refuseByHook);
+    if (guest !== undefined && isConverted) return completeGuest(backend, request, guest, returnTo);
+    return session === null ? null : completeSignIn(backend, request, session, returnTo);
+  };
+}
+
+/** GoTrue reports a refusal by a `before_user_created` hook as `unknown`; the hook's text is not shown. */
+const refuseByHook = rethrowAs('signup_refused', ({ reason }) => reason === 'unknown');
+
+/** The browser's anonymous session (`is_anonymous`), if it has one. */
+async function guestSession({ source }: BackendContext, request: AuthRequest): Promise<StoredContent | undefined> {
+  const session = await request.resolveSession();
+  return session?.adapter === 'backend' && session.user.isAnonymous ? source.contentOf(session) : undefined;
+}
+
+/**
+ * Asks the backend about a guest's session. The account may have been completed in another browser since the token was
+ * issued: a sign-up must not replace its password. `gone`: the backend has ended the session.
+ *
+ * @throws {AuthError} `provider_unavailable` where the backend does not answer
+ */
+async function stateOf(
+  backend: BackendContext,
+  request: AuthRequest,
+  { access_token: accessToken }: StoredContent,
+): Promise<'anonymous' | 'complete' | 'gone'> {
+  try {
+    const ask = async ({ auth, unwrap }: SupabaseCall) => unwrap(await auth.getUser(accessToken));
+    const { user } = await backend.supabase.call(request, ask);
+    return user.is_anonymous === true ? 'anonymous' : 'complete';
+  } catch (error) {
+    return isGone(error) ? 'gone' : rethrowStaleKeys(backend, accessToken)(error);
+  }
+}
+
+/**
+ * Adds address and password to an anonymous user, whose id stays. GoTrue stores the password at
+ * once, so a form that is posted twice gets `same_password`: then only the address is sent.
+ *
+ * @returns whether the account is complete; otherwise an email must be confirmed first, and the anonymous session stays
+ * @throws {AuthError} as `unwrap`; `isGone` detects a session that the backend has ended
+ */
+async function convertGuest({ auth, unwrap }: SupabaseCall, account: NewAccount): Promise<boolean> {
+  const { email, password, options } = account;
+  const { data, ...emailOptions } = options;
+  const update = async (attributes: Pick<NewAccount, 'email'> & { readonly password?: string }): Promise<boolean> => {
+    const { user } = unwrap(await auth.updateUser({ ...attributes, ...defined({ data }) }, emailOptions));
+    return user.is_anonymous !== true;
+  };
+  try {
+    return await update({ email, password });
+  } catch (error) {
+    if (!(error instanceof AuthError) || error.reason !== 'same_password') throw error;
+    return await update({ email });
+  }
+}
+
+const gone: ReadonlySet<string | undefined> = new Set(['session_not_found', 'user_not_found', 'session_expired']);
+
+/** Whether the anonymous session has ended at the backend, so there is no user to convert. */
+function isGone(error: unknown): boolean {
+  return error instanceof AuthError && gone.has(error.reason);
+}
+
+/**
+ * Signs in a user whose account is complete at once: a refresh returns the new claims, and concurrent requests share it.
+ *
+ * @returns the next URL
+ * @throws {AuthError} `unauthenticated` where the session has ended meanwhile, or as
+ * `completeSignIn`: then the anonymous session ends here, too
+ */
+async function completeGuest(
+  backend: BackendContext,
+  request: AuthRequest,
+  guest: StoredContent,
+  returnTo: string,
+): Promise<string> {
+  const { resolver, source } = backend;
+  const isComplete = (session: Session): boolean => session.adapter === 'backend' && !session.user.isAnonymous;
+  const renewal = await resolver.renewChanged(guest, isComplete, clientFacts(request.req, request.peer));
+  if (renewal.kind !== 'renewed') throw new AuthError('unauthenticated');
+  try {
+    return await completeSignIn(backend, request, renewal.stored.content as unknown as SdkSession, returnTo);
+  } catch (error) {
+    const { sessionId } = source.toStored(guest);
+    // If the coordinator is unreachable, only this process ends it.
+    if (sessionId !== undefined) await resolver.endSession({ sessionId }).catch(() => undefined);
+    throw error;
+  }
+}

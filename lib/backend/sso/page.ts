@@ -1,0 +1,29 @@
+import { html } from '../../tools/html.ts';
+import type { Reply } from '../../http/reply.ts';
+import { addressForm } from '../pages/credentials.ts';
+import { emailField } from '../pages/field.ts';
+import { addressFacts } from '../pages/form-facts.ts';
+import { backToSignIn, formAlert, formErrorOf, showPage } from '../pages/parts.ts';
+import type { FormState, PageRequest, Site } from '../pages/parts.ts';
+
+/** Asks for the address whose domain names the organization. */
+export function ssoPage(site: Site, request: PageRequest, state: FormState): Reply {
+  const { text, settings } = site;
+  const shown = state.error && formErrorOf(state.error, text);
+  // On other pages this error comes from `onSignIn`, and there is no email field to show it at.
+  const error = state.error?.code === 'sso_unavailable' && shown ? { ...shown, field: 'email' as const } : shown;
+  const address = emailField(site, { value: state.email, hint: text.ssoHint, error, hasFocus: true });
+  return showPage(site, request, {
+    facts: addressFacts('sso', request, state, settings.ssoPath),
+    heading: text.ssoHeading,
+    lead: text.ssoText,
+    error: state.error,
+    hasForm: true,
+    isStep: true,
+    // The response redirects to the identity provider, which only the project knows. A project without https is a stand-in.
+    formLeadsTo: settings.url.startsWith('https:') ? 'https:' : 'https: http:',
+    content: html`${formAlert(site, request, error)}
+${addressForm(request.localPath(settings.ssoPath), state, address, text.ssoButton)}
+${backToSignIn(site, request, state)}`,
+  });
+}

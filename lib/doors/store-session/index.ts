@@ -1,0 +1,146 @@
+import type { Router } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createLazy } from '../../tools/bounded-map.ts';
+import { AuthError, ConfigurationError } from '../../errors.ts';
+import { signInFailed } from '../../session/events.ts';
+import type { FindSuperseded } from '../../session/superseded.ts';
+import type { B2bTokens, BackendTokens, RedirectBody } from '../../types.ts';
+import { definitionOf } from '../../http/adapter.ts';
+import { passedAs } from '../../http/passed-adapters.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { notMounted } from '../../http/get-session.ts';
+import { isHeadOpen } from '../../http/message.ts';
+import { refuseCrossSite } from '../../http/origin.ts';
+
+export interface StoreSessionOptions {
+  /** A root-relative path of this origin, at most 2,048 characters; anything else leads to the start page. */
+  readonly returnTo?: unknown;
+}
+
+/**
+ * An adapter's part: verifies tokens, signs in with them and writes the cookies.
+ *
+ * @param returnTo sanitized
+ * @returns the next URL
+ */
+export type StoreTokens = (request: AuthRequest, tokens: unknown, returnTo: string) => Promise<string>;
+
+/** How long after it was stored the same sign-in is a double submit, in milliseconds. */
+export const repeatMs = 2_000;
+
+/** Tokens that were issued just now may be signed with a new key, and their claims may be due for a renewal. */
+export const brought = { takesStale: true, awaitsKeys: true } as const;
+
+/** By the resolver in the adapter's definition. */
+const stores = new WeakMap<object, () => Promise<StoreTokens>>();
+
+/** @param load called with the first use: most applications have no flow of their own */
+export function registerStore(resolver: object, load: () => Promise<StoreTokens>): void {
+  stores.set(resolver, createLazy(load));
+}
+
+/**
+ * Makes tokens that the application has the session of this browser: the sign-in of one's own flow. They pass what every sign-in
+ * passes (verification, `accept`, a second factor, `onSignIn`), and the cookie replaces that of any former session. Refused tokens
+ * store nothing, and the former session stays. Tokens that a renewal has replaced are among them: the browser keeps the newer ones.
+ *
+ * Call `requireSameOrigin(req)` before it: without it, another site can sign a browser in to an account of its choice.
+ *
+ * @param auth the return value of `b2bAuth()` or `backendAuth()`, mounted before the route
+ * @param tokens of `b2bAuth`: the answer of `authenticateWith…` of WorkOS' SDK; of `backendAuth`: `{ access_token, refresh_token }`
+ * @returns where to go next: `returnTo`, what `onSignIn` returned, or the page that asks for the second factor
+ * @throws {AuthError} `tokens_refused` (422), `not_accepted` (403), `organization_required` (403), `session_too_large` (422),
+ * `provider_unavailable` (503), or what `onSignIn` throws
+ * @throws {ConfigurationError} where `auth` was not mounted before, or the response's headers are already sent
+ * @example
+ * requireSameOrigin(req);
+ * res.json(await storeSession(auth, req, res, tokens, { returnTo: req.body.returnTo }));
+ */
+export async function storeSession(
+  auth: Router,
+  req: IncomingMessage,
+  res: ServerResponse,
+  tokens: B2bTokens | BackendTokens,
+  { returnTo }: StoreSessionOptions = {},
+): Promise<RedirectBody> {
+  const request = requestOf(auth, req);
+  refuseSent(request, 'storeSession', res);
+  const load = stores.get(request.definition.resolver);
+  if (load === undefined) throw notMounted('storeSession', request.definition.adapter, request.req);
+  request.startedAt = performance.now();
+  try {
+    const store = await load();
+    return { redirectTo: await store(request, tokens, request.returnTo(returnTo)) };
+  } catch (error) {
+    request.definition.emit(signInFailed(error), request.startedAt);
+    throw error;
+  } finally {
+    // The application answers next.
+    await request.settled();
+  }
+}
+
+/**
+ * For tokens that were verified: refuses those that a renewal has replaced.
+ *
+ * @throws {AuthError} `tokens_refused`, `provider_unavailable`
+ */
+export async function refuseSuperseded<Content>(
+  { findSuperseded }: { readonly findSuperseded: FindSuperseded<Content> },
+  { req, peer }: AuthRequest,
+  content: Content,
+): Promise<void> {
+  const reason = await findSuperseded(content, { cookieHeader: req.headers.cookie, peer });
+  if (reason !== undefined) throw refusedTokens(reason);
+}
+
+/** @param reason for operators */
+export const refusedTokens = (reason: string): AuthError => new AuthError('tokens_refused', { reason });
+
+function requestOf(auth: unknown, req: IncomingMessage): AuthRequest {
+  const definition = definitionOf('storeSession', auth);
+  const request = passedAs(req, definition.adapter, 'storeSession').find((passed) => passed.definition === definition);
+  if (request === undefined) throw notMounted('storeSession', definition.adapter, req);
+  return request;
+}
+
+/**
+ * Refuses a response that can carry no cookie any more.
+ *
+ * @param res the one that the caller was given, where it was given one
+ * @throws {ConfigurationError}
+ */
+export function refuseSent(request: AuthRequest, caller: string, res: ServerResponse = request.res): void {
+  if (res !== request.res) throw new ConfigurationError(caller, ['res must be the response to req']);
+  if (isHeadOpen(res)) return;
+  throw new ConfigurationError(caller, [
+    'the headers of the response are already sent, so its cookie would be lost; call it, with await, before you answer',
+  ]);
+}
+
+/**
+ * Refuses a request that another site's page sent, by the rule of our own POST routes: `Sec-Fetch-Site` decides where the browser
+ * sends it, else `Origin`. The option `trustedOrigins` lists further origins; where two adapters are mounted, both have to trust one.
+ * It also works as a middleware.
+ *
+ * @throws {AuthError} `cross_site_request` (403)
+ * @throws {ConfigurationError} when no adapter was mounted before
+ * @example app.post('/auth/google', requireSameOrigin, handler);
+ */
+export function requireSameOrigin(req: IncomingMessage, _res?: ServerResponse, next?: (error?: unknown) => void): void {
+  const refusal = crossSiteRefusal(req);
+  // As a middleware it must never let a request wait.
+  if (typeof next === 'function') next(refusal);
+  else if (refusal !== undefined) throw refusal;
+}
+
+function crossSiteRefusal(req: IncomingMessage): Error | undefined {
+  try {
+    const passed = passedAs(req, undefined, 'requireSameOrigin');
+    if (passed.length === 0) return notMounted('requireSameOrigin', undefined, req);
+    for (const request of passed) refuseCrossSite(req, () => request.origin, request.definition.trustedOrigins);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}

@@ -1,0 +1,127 @@
+import { html, safeHref } from '../tools/html.ts';
+import type { HtmlValue } from '../tools/html.ts';
+import { errorTable } from '../error-table.ts';
+import type { AuthError, AuthErrorCode } from '../errors.ts';
+import type { Emblem } from './icons.ts';
+import { builtInPage } from './page.ts';
+import type { Brand } from './page.ts';
+import { duration, emphasis, fillIn } from './texts.ts';
+import type { SharedTextKey } from './texts.ts';
+import type { Reply } from '../http/reply.ts';
+
+export interface ErrorPageParts {
+  readonly error: AuthError;
+  readonly signInUrl: string;
+  /** The signed-in account, if there is one, and the URL to sign in with another one, where that may help. */
+  readonly account?: { readonly name: string | undefined; readonly otherUrl: string } | undefined;
+  /** Whether the browser holds a session, which an outage does not end. */
+  readonly hasSession: boolean;
+  /** Whether a reload may succeed a moment later. */
+  readonly canReload: boolean;
+  /** The application's start page. */
+  readonly home: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly stylesheet: string;
+  readonly brand: Brand;
+}
+
+/** The error in plain words, with a next step. */
+export function errorPage(parts: ErrorPageParts): Reply {
+  const { error, home, now, stylesheet, brand } = parts;
+  const { text } = brand;
+  const time = new Date(now).toISOString();
+  const { code } = error;
+  const heading = headings[code] ?? headingByStatus(error.status);
+  return builtInPage({
+    status: error.status,
+    facts: { kind: 'error', links: linksOf(parts) },
+    failure: { code, message: isGeneral(error) ? text[code].plain : error.message },
+    heading: text[heading],
+    emblem: emblems[code] ?? emblemsByHeading[heading],
+    isStep: heading === 'nextStepHeading',
+    lead: explanation(parts),
+    leadRole: 'alert',
+    stylesheet,
+    brand,
+    content: html`<p class="actions">${actionLink(parts)}<a href="${safeHref(home)}">${text.backHome}</a></p>
+<p class="reference" dir="ltr">${error.code} <time datetime="${time}">${time.slice(0, 16).replace('T', ' ')} UTC</time></p>`,
+  });
+}
+
+type HeadingKey = Extract<SharedTextKey, `${string}Heading`>;
+
+const headings: Partial<Record<AuthErrorCode, HeadingKey>> = {
+  access_denied: 'canceledHeading',
+  invalid_state: 'expiredHeading',
+  code_rejected: 'usedLinkHeading',
+  link_expired: 'usedLinkHeading',
+  unauthenticated: 'signInFirstHeading',
+  forbidden: 'forbiddenHeading',
+  not_accepted: 'forbiddenHeading',
+  organization_required: 'forbiddenHeading',
+  not_a_member: 'forbiddenHeading',
+  invitation_for_another_address: 'forbiddenHeading',
+  invitation_invalid: 'usedLinkHeading',
+  user_banned: 'forbiddenHeading',
+  second_factor_required: 'nextStepHeading',
+  phone_number_required: 'nextStepHeading',
+  identity_check_required: 'nextStepHeading',
+  sign_in_incomplete: 'nextStepHeading',
+  sign_in_method_refused: 'nextStepHeading',
+  sign_in_not_fresh: 'nextStepHeading',
+  email_not_confirmed: 'nextStepHeading',
+  rate_limited: 'waitHeading',
+};
+
+function headingByStatus(status: number): HeadingKey {
+  return status >= 500 ? 'unavailableHeading' : 'errorHeading';
+}
+
+const emblemsByHeading: Partial<Record<HeadingKey, Emblem>> = {
+  errorHeading: 'warning',
+  canceledHeading: 'notice',
+  expiredHeading: 'clock',
+  usedLinkHeading: 'clock',
+  signInFirstHeading: 'lock',
+  forbiddenHeading: 'lock',
+  nextStepHeading: 'notice',
+  waitHeading: 'clock',
+  unavailableHeading: 'warning',
+};
+
+const emblems: Partial<Record<AuthErrorCode, Emblem>> = { email_not_confirmed: 'envelope' };
+
+/** The message, the waiting time and the signed-in account. A message for this specific failure takes precedence over the general one. */
+function explanation({ error, account, hasSession, brand }: ErrorPageParts): HtmlValue {
+  const { text, lang } = brand;
+  const wait =
+    error.retryAfter === undefined
+      ? error.status === 503 && text.retrySoon
+      : fillIn(text.retryIn, { time: duration(error.retryAfter, lang) });
+  const kept = hasSession && error.code === 'provider_unavailable' && text.staySignedIn;
+  const name = account?.name;
+  const signedIn = name !== undefined && html`<br>${fillIn(text.signedInAs, { account: name }, emphasis)}`;
+  return html`${isGeneral(error) ? text[error.code] : error.message}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;
+}
+
+function isGeneral({ message, code }: AuthError): boolean {
+  return message === errorTable[code].message;
+}
+
+function linksOf({ signInUrl, account, home, brand }: ErrorPageParts): Readonly<Record<string, string | undefined>> {
+  return { signIn: signInUrl, otherAccount: account?.otherUrl, home, help: brand.links.help };
+}
+
+/** The single next step; it links to support where only the operators can help. */
+function actionLink({ error, account, signInUrl, canReload, brand }: ErrorPageParts): HtmlValue {
+  const { text, links } = brand;
+  if (account !== undefined) return button(account.otherUrl, text.otherAccount);
+  if (error.code === 'provider_refused' && links.help !== undefined) return button(links.help, text.contactSupport);
+  if (canReload) return html`<a class="button" href="">${text.tryAgainButton}</a>\n`;
+  return button(signInUrl, error.status >= 500 ? text.tryAgainButton : text.signInButton);
+}
+
+function button(url: string, label: HtmlValue): HtmlValue {
+  return html`<a class="button" href="${safeHref(url)}">${label}</a>\n`;
+}

@@ -1,0 +1,36 @@
+import { html } from '../tools/html.ts';
+import type { Html } from '../tools/html.ts';
+
+/** What a status page reports, as a picture. */
+export type Emblem =
+  /** It worked. */
+  | 'check'
+  /** It expired, was used, or is to wait. */
+  | 'clock'
+  /** This account, or a visitor without one, may not. */
+  | 'lock'
+  /** An email is on its way. */
+  | 'envelope'
+  /** The visitor's own choice, or a step that is missing. */
+  | 'notice'
+  /** Something failed. */
+  | 'warning';
+
+const drawings: Readonly<Record<Emblem, Html>> = {
+  check: html`<path d="m5 12.5 4.5 4.5L19 7.5"/>`,
+  clock: html`<circle cx="12" cy="12" r="8.5"/><path d="M12 7.5V12l3 2"/>`,
+  lock: html`<rect x="5" y="10.5" width="14" height="9.5" rx="2.5"/><path d="M8 10.5V8a4 4 0 0 1 8 0v2.5"/>`,
+  envelope: html`<rect x="3" y="5" width="18" height="14" rx="2.5"/><path d="m4 7 8 6 8-6"/>`,
+  notice: html`<circle cx="12" cy="12" r="8.5"/><path d="M12 7.5v5.5m0 3.2v.1"/>`,
+  warning: html`<path d="M12 4 2.8 19.5h18.4zM12 10v4.5m0 2.6v.1"/>`,
+};
+
+const tones: Readonly<Partial<Record<Emblem, string>>> = { check: ' good', warning: ' bad' };
+
+/** Decorative: the heading says the same. All have one stroke width, which the stylesheet sets. */
+export function emblemOf(emblem: Emblem): Html {
+  return html`<p class="emblem${tones[emblem]}" aria-hidden="true"><svg viewBox="0 0 24 24">${drawings[emblem]}</svg></p>`;
+}
+
+/** At the end of a row that leads on; the stylesheet turns it in languages that are written from right to left. */
+export const chevron: Html = html`<svg class="on" viewBox="0 0 24 24" aria-hidden="true"><path d="m9 5 7 7-7 7"/></svg>`;
