@@ -1,5 +1,6 @@
 // A name that an old Node does not export would be a syntax error there, in place of the one about its version.
 import crypto from 'node:crypto';
+import type { Session } from '../types.ts';
 import { tokenOf } from './token-line.ts';
 
 /**
@@ -24,8 +25,9 @@ import { tokenOf } from './token-line.ts';
  * - `continued`: a provider may continue a session's id at a new sign-in, and then gives that one's start to tokens of earlier sign-ins,
  *   too. So access tokens that were issued until a sign-in was spared, or until the calls that it was spared, are renewed before use.
  * - `own:` with a pair: `continued` until then does not concern these tokens, which are that sign-in's or were issued to it later.
- * - `awaited`: when the last token expires that an open stream of the session knows. A renewal before then says until when it lasts.
- * - `lasts`: until when the session lasts, by its last renewal that a stream awaited.
+ * - `awaited:` with an organization, or with none: when the last token expires that an open stream of the session there knows. A renewal
+ *   before then says until when it lasts.
+ * - `lasts:` with an organization, or with none: until when the session lasts there, by its last renewal that a stream awaited.
  * - `spent:` with a refresh token, or with a pair where the provider gave its refresh token again: when it was exchanged for tokens of
  *   another organization.
  */
@@ -172,6 +174,18 @@ export function freshName(presented: Pick<Presented, 'pair' | 'issuedAt'>): stri
 /** @param name identifies a refresh token or a pair */
 export function spentName(name: string): string {
   return `spent:${name}`;
+}
+
+export function organizationOf(session: Session): string | undefined {
+  return session.adapter === 'b2b' ? session.organizationId : undefined;
+}
+
+export function awaitedName(session: Session): string {
+  return `awaited:${hash(organizationOf(session) ?? '')}`;
+}
+
+export function lastsName(session: Session): string {
+  return `lasts:${hash(organizationOf(session) ?? '')}`;
 }
 
 /** The name of a token that the last spared sign-in was given. */

@@ -130,7 +130,7 @@ function createRound<Content>(
     await spend(round, stored);
     const newest = placeOf(source.adapter, stored);
     lines.note(newest, stored.issuedAt, places);
-    await revocations.extend(revocations.keysOf(stored, newest.pair), session.expiresAt);
+    await revocations.extend(revocations.keysOf(stored, newest.pair), session);
     if (!isConfirmed) unconfirmed.add(session);
   }
 

@@ -183,7 +183,7 @@ async function look<Content>(
   const { session } = verdict;
   lines.present(place);
   // A second factor or another library may have renewed it, not a request to this package.
-  await revocations.extend(keys, session.expiresAt);
+  await revocations.extend(keys, session);
   if (!isConfirmed) unconfirmed.add(session);
   if (standing === 'spent' || isRenewalUrgent(session.claims, now())) return { ...renewable, alive: session };
   cacheSession(context, request.cookieHeader, candidate.cookie, { ...verdict, keys, checkedAt });

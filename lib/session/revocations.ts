@@ -1,11 +1,13 @@
 import type { ChangeCount } from '../tools/bounded-map.ts';
 import {
+  awaitedName,
   continuing,
   endedUntil,
   forever,
   freshName,
   isClosed,
   isRevocation,
+  lastsName,
   never,
   othersName,
   renewed,
@@ -24,6 +26,7 @@ import {
   endOf,
   tokenMs,
 } from './records.ts';
+import type { Session } from '../types.ts';
 import { createClientGrants } from './client-grants.ts';
 import type { FoundRecord, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
 import type { OutageReport } from './outages.ts';
@@ -219,26 +222,25 @@ function createRenewing({ records, keysOf, subjectOf, now }: Pick<Parts, 'record
     renew: (target: SessionTarget): Promise<void> =>
       records.callNext({ subject: subjectOf(target), name: 'stale', at: now(), ttlMs: tokenMs }),
     /** Asks the process that renews the session to say until when it lasts then. Never rejects. @param until when the known token expires, in milliseconds since the epoch */
-    awaitRenewal(facts: SessionFacts, until: number): void {
+    awaitRenewal(facts: SessionFacts, watched: Session, until: number): void {
       const { session } = keysOf(facts, undefined);
-      if (session === undefined || (records.known([session])['awaited'] ?? never) >= until) return;
-      void records.tell(session, { awaited: until }, tokenMs);
+      const name = awaitedName(watched);
+      if (session === undefined || (records.known([session])[name] ?? never) >= until) return;
+      void records.tell(session, { [name]: until }, tokenMs);
     },
-    /**
-     * Says until when the session lasts by a newer token of it, where a stream of it is open. Never rejects.
-     *
-     * @param until in milliseconds since the epoch
-     */
-    async extend({ session }: Pick<SessionKeys, 'session'>, until: number): Promise<void> {
+    /** Says until when the session lasts by a newer token of it, where a stream of it in that organization is open. Never rejects. */
+    async extend({ session }: Pick<SessionKeys, 'session'>, newer: Session): Promise<void> {
       if (session === undefined) return;
-      const { awaited = never, lasts = never } = records.known([session]);
-      if (awaited > now() && Math.max(awaited, lasts) < until) await records.tell(session, { lasts: until }, tokenMs);
+      const { [awaitedName(newer)]: awaited = never, [lastsName(newer)]: lasts = never } = records.known([session]);
+      const until = newer.expiresAt;
+      if (awaited > now() && Math.max(awaited, lasts) < until)
+        await records.tell(session, { [lastsName(newer)]: until }, tokenMs);
     },
-    /** What `extend` said, or a later stream of the session, as far as this process knows. */
-    lastsUntil(facts: SessionFacts): number {
+    /** What `extend` said, or a later stream of the session, as far as this process knows. In milliseconds since the epoch. */
+    lastsUntil(facts: SessionFacts, watched: Session): number {
       const { session } = keysOf(facts, undefined);
-      const { awaited = never, lasts = never } = session === undefined ? {} : records.known([session]);
-      return Math.max(awaited, lasts);
+      const known = session === undefined ? {} : records.known([session]);
+      return Math.max(known[awaitedName(watched)] ?? never, known[lastsName(watched)] ?? never);
     },
     /** The state at the start of a refresh. */
     refreshStart: ({ subjects }: Pick<SessionKeys, 'subjects'>): RefreshStart => ({

@@ -1,5 +1,5 @@
 import type { Session } from '../types.ts';
-import { isRevocation } from './record.ts';
+import { isRevocation, organizationOf } from './record.ts';
 import type { Revocation, SessionFacts } from './record.ts';
 import type { Revocations } from './revocations.ts';
 
@@ -92,7 +92,7 @@ export function createSessionWatch(revocations: Revocations, now: () => number):
         const restMs = until - now();
         if (restMs > 0) {
           timer = setTimeout(awaitExpiry, Math.min(restMs, maxDelayMs), false).unref();
-          if (target.outlivesToken === true) revocations.awaitRenewal(facts, until);
+          if (target.outlivesToken === true) revocations.awaitRenewal(facts, session, until);
         } else if (isAsked || target.outlivesToken !== true || !revocations.isShared) end('expired');
         else void check(watched).then(() => awaitExpiry(true));
       };
@@ -106,7 +106,7 @@ export function createSessionWatch(revocations: Revocations, now: () => number):
 
   /** Until when the session lasts, as far as this process knows. In milliseconds since the epoch. */
   function lastOf({ facts, session, validUntil = Infinity, outlivesToken = false }: WatchTarget): number {
-    const until = outlivesToken ? revocations.lastsUntil(facts) : 0;
+    const until = outlivesToken ? revocations.lastsUntil(facts, session) : 0;
     return Math.min(Math.max(session.expiresAt, until), validUntil);
   }
 }
@@ -146,10 +146,6 @@ function createPoll(revocations: Revocations, watching: ReturnType<typeof create
 }
 
 const noFacts: SessionFacts = { sessionId: undefined, userId: undefined, beganAt: 0, issuedAt: 0 };
-
-function organizationOf(session: Session): string | undefined {
-  return session.adapter === 'b2b' ? session.organizationId : undefined;
-}
 
 /** Watched sessions, also by session and by user. */
 function createWatching() {

@@ -300,3 +300,23 @@ it('costs the coordinator nothing where it is not asked for', async () => {
   expect((await app.get('/auth/session', { cookie })).status).toBe(200);
   expect(merge).not.toHaveBeenCalled();
 });
+
+it.each(['this process', 'another one'])(
+  'a stream ends with its token where the newer one that came to %s is for another organization',
+  async (where) => {
+    const { start, kit, pass, lifetime } = createStreams('b2b', { coordinator: createShared() });
+    const [here, there] = [await start(), await start()];
+    const cookieOf = (organizationId: string): Promise<string> =>
+      kit.cookie({ user: { id: 'user_1' }, sessionId: 'session_1', organizationId });
+    const stream = await here.open({ cookie: await cookieOf('org_a') });
+    await pass((lifetime / 2) * 1_000);
+    const app = where === 'this process' ? here : there;
+    const cookie = await cookieOf('org_b');
+    expect((await app.get('/auth/session', { cookie })).status).toBe(200);
+    const other = await here.open({ cookie });
+    await pass((lifetime / 2) * 1_000);
+    await until(() => !stream.isOpen());
+    expect([stream.text(), other.text()]).toEqual(['open expired', 'open']);
+    other.leave();
+  },
+);
