@@ -183,6 +183,27 @@ describe('a project with signing keys', () => {
 });
 
 describe('a project with a shared secret', () => {
+  it.each(['alone', 'beside a made-up newer one'])(
+    'is sent the newest token of a session first, %s, though none is known to be genuine any more',
+    async (beside) => {
+      await start(hs256);
+      const older = (await app.signedIn()).cookieHeader();
+      const session_id = app.events.find((event) => event.type === 'signed_in')?.sessionId;
+      let newer = '';
+      for (let renewals = 1; renewals <= 3; renewals += 1) {
+        // Longer than a confirmed token is remembered.
+        app.clock.advance(25 * 60 * minutes);
+        const forged = beside === 'alone' ? [] : [await madeUp({ session_id, iat: seconds() })];
+        const cookie = [older, newer, ...forged].join('; ');
+        // Each request may ask about one token that is not proven.
+        if (beside !== 'alone') expect((await ask(cookie)).status).toBe(503);
+        const { status, setCookies } = await ask(cookie);
+        expect([renewals, status]).toEqual([renewals, 200]);
+        newer = setCookies.map((line) => line.split(';', 1)[0]).join('; ');
+      }
+    },
+  );
+
   it('is asked about more genuine sessions than the limit for made-up tokens', async () => {
     await start(hs256);
     const visitors = await Promise.all(Array.from({ length: 15 }, () => app.signedIn({})));

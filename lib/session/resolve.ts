@@ -110,7 +110,7 @@ export function createResolve<Content>(context: SessionContext<Content>, renew: 
     const request = { cookieHeader, cookies, isHeadSent, client, signal, allowance: allowanceOf(client.ipAddress) };
     const findings = await untilAborted(lookAtAll(candidates, request), signal, outOfTime);
     const renewable = withoutFormer(findings.filter((finding) => finding.kind === 'renewable'));
-    for (const next of renewable.sort((one, other) => Number(other.isVerified) - Number(one.isVerified))) {
+    for (const next of inOrder(renewable)) {
       if (findings.some(({ kind }) => kind === 'resolved')) break;
       // At the deadline, no further candidates are tried.
       if (signal.aborted) throw outOfTime();
@@ -129,6 +129,24 @@ function withoutFormer<Content>(renewable: readonly Renewable<Content>[]): Renew
       ({ candidate: other, isVerified }) => isVerified && other.sessionId === sessionId && other.issuedAt > issuedAt,
     );
   return renewable.filter(({ candidate }) => !isFormer(candidate));
+}
+
+/**
+ * Sessions with a verified token first, else as the cookies have them, and of one session the newest token first: a project that publishes
+ * no key can prove few expired tokens. Anyone can make up a newer one, so that one only comes first, and hides no other.
+ */
+function inOrder<Content>(renewable: readonly Renewable<Content>[]): readonly Renewable<Content>[] {
+  const ranked = renewable.map((each) => {
+    const { sessionId, issuedAt } = each.candidate;
+    const isSame = (other: Renewable<Content>): boolean =>
+      other === each || (sessionId !== undefined && other.candidate.sessionId === sessionId);
+    const isProven = renewable.some((other) => other.isVerified && isSame(other));
+    return { each, issuedAt, proof: Number(isProven), turn: renewable.findIndex(isSame) };
+  });
+  const sorted = ranked.toSorted(
+    (one, other) => other.proof - one.proof || one.turn - other.turn || other.issuedAt - one.issuedAt,
+  );
+  return sorted.map(({ each }) => each);
 }
 
 /** @returns what was found of each session, up to the first live one */
