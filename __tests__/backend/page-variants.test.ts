@@ -1,10 +1,14 @@
 import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/consent/page.ts';
-import { codePage, passwordPage, signedInPage, signInPage, signUpPage } from '../../lib/backend/pages/credentials.ts';
+import { codePage } from '../../lib/backend/email-code/page.ts';
 import { factorsPage, unavailablePage, verifyPage } from '../../lib/backend/factors/page.ts';
+import { signedInPage, signInPage } from '../../lib/backend/pages/credentials.ts';
 import { linkExpiredPage, mailPage, pleaseSignInPage } from '../../lib/backend/pages/notice.ts';
-import { asksAgain, isVisible, passkeysPage } from '../../lib/backend/passkeys/page.ts';
+import { isVisible, passkeysPage } from '../../lib/backend/passkeys/page.ts';
 import { resendAfter } from '../../lib/backend/pages/resend.ts';
+import { passwordPage } from '../../lib/backend/reset/page.ts';
+import { signUpPage } from '../../lib/backend/sign-up/page.ts';
 import { ssoPage } from '../../lib/backend/sso/page.ts';
+import { asksAgain } from '../../lib/backend/webauthn/page.ts';
 import { FormProblem } from '../../lib/backend/fields.ts';
 import type { Factor } from '../../lib/backend/factors/factors.ts';
 import { render } from '../../lib/tools/html.ts';

@@ -1,15 +1,11 @@
 import fc from 'fast-check';
 import { FormProblem } from '../../lib/backend/fields.ts';
-import { codePage, signedInPage, signInPage, signUpPage } from '../../lib/backend/pages/credentials.ts';
+import { confirmPage, switchPage } from '../../lib/backend/confirm/page.ts';
+import { codePage } from '../../lib/backend/email-code/page.ts';
+import { signedInPage, signInPage } from '../../lib/backend/pages/credentials.ts';
+import { signUpPage } from '../../lib/backend/sign-up/page.ts';
 import { verifyPage } from '../../lib/backend/factors/page.ts';
-import {
-  addressChangedPage,
-  confirmPage,
-  mailPage,
-  otherLinkPage,
-  pleaseSignInPage,
-  switchPage,
-} from '../../lib/backend/pages/notice.ts';
+import { addressChangedPage, mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice.ts';
 import { formErrorOf, withReturnTo } from '../../lib/backend/pages/parts.ts';
 import type { FormState, PageRequest } from '../../lib/backend/pages/parts.ts';
 import { resendAfter } from '../../lib/backend/pages/resend.ts';

@@ -5,26 +5,21 @@ import { chooserPage } from '../../lib/b2b/organizations/chooser-page.ts';
 import { FormProblem, readEmail } from '../../lib/backend/fields.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import type { BackendAuthOptions } from '../../lib/backend/option-schema.ts';
-import {
-  codePage,
-  forgotPage,
-  passwordPage,
-  signedInPage,
-  signInPage,
-  signUpPage,
-} from '../../lib/backend/pages/credentials.ts';
+import { confirmPage, switchPage } from '../../lib/backend/confirm/page.ts';
+import { codePage } from '../../lib/backend/email-code/page.ts';
+import { signedInPage, signInPage } from '../../lib/backend/pages/credentials.ts';
+import { forgotPage, passwordPage } from '../../lib/backend/reset/page.ts';
+import { signUpPage } from '../../lib/backend/sign-up/page.ts';
 import { ssoPage } from '../../lib/backend/sso/page.ts';
 import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/consent/page.ts';
 import { enrollPage } from '../../lib/backend/factors/enroll-page.ts';
 import { factorsPage, rejectedPage, removePage, unavailablePage, verifyPage } from '../../lib/backend/factors/page.ts';
 import {
   addressChangedPage,
-  confirmPage,
   linkExpiredPage,
   mailPage,
   otherLinkPage,
   pleaseSignInPage,
-  switchPage,
 } from '../../lib/backend/pages/notice.ts';
 import { createPasswordRule, weakPassword } from '../../lib/backend/new-password.ts';
 import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';

@@ -9,7 +9,7 @@ import type { BackendContext } from '../context.ts';
 import { isSessionOver, listFactors } from '../factors/factors.ts';
 import { readReturnTo } from '../forms.ts';
 import { heldSession } from '../link-sign-in.ts';
-import { switchPage } from '../pages/notice.ts';
+import { switchPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import { clearPending, endPending, readPending } from '../pending.ts';
 import type { PendingSignIn } from '../pending.ts';

@@ -9,7 +9,7 @@ import type { BackendContext } from '../context.ts';
 import { FormProblem, asBadAddress, readCaptcha, readEmail, readEmailCode, rethrowAs } from '../fields.ts';
 import { formRoute, redirectUrl } from '../forms.ts';
 import { sendMail } from '../mail.ts';
-import { codePage } from '../pages/credentials.ts';
+import { codePage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import { resendAfter, resendOf } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';

@@ -15,7 +15,7 @@ import { enrollPage } from './enroll-page.ts';
 import { factorsPage, removePage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import { qrCode } from './qr-code.ts';
-import { asksAgain } from '../passkeys/page.ts';
+import { asksAgain } from '../webauthn/page.ts';
 import { isInsufficient, secondFactorFirst, signInAgainFirst } from './raise.ts';
 import { advance } from '../sign-in.ts';
 import { endOver, renewLowered, sessionOf } from '../subject.ts';

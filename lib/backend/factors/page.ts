@@ -6,7 +6,7 @@ import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import { hasKeys, keyType } from './factors.ts';
 import type { Factor } from './factors.ts';
-import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../passkeys/page.ts';
+import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../webauthn/page.ts';
 import { codeFields } from '../pages/field.ts';
 import {
   formAlert,

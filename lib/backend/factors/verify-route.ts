@@ -15,7 +15,7 @@ import type { FormInput, Next } from '../forms.ts';
 import { challengeKey, verifyKey } from './key-factors.ts';
 import { unavailablePage, verifyPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
-import { asksAgain } from '../passkeys/page.ts';
+import { asksAgain } from '../webauthn/page.ts';
 import { resendAfter, resendOf } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
 import { asIssued } from '../reset/set-password.ts';

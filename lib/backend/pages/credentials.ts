@@ -2,29 +2,23 @@ import { html, safeHref } from '../../tools/html.ts';
 import type { Html, HtmlValue, Text } from '../../tools/html.ts';
 import { otherAccountUrl } from '../../pages/page.ts';
 import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
+import type { PageFacts } from '../../pages/view.ts';
 import type { Reply } from '../../http/reply.ts';
-import { FormProblem } from '../fields.ts';
-import { mailedBefore } from '../throttle/index.ts';
-import { codeFields, emailField, field, focusOf } from './field.ts';
+import { codeAddressForm } from '../email-code/page.ts';
+import { providerButtons, providerChoices } from '../oauth/buttons.ts';
+import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../webauthn/page.ts';
+import { emailField, field, focusOf } from './field.ts';
 import {
-  backToSignIn,
   forgotLink,
   formAlert,
   formErrorOf,
   formValues,
-  isClosedFor,
-  otherAccount,
   postForm,
   returnToOf,
   showPage,
   withReturnTo,
 } from './parts.ts';
-import type { FormError, FormState, PageRequest, Site } from './parts.ts';
-import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../passkeys/page.ts';
-import { providerButtons, providerChoices } from '../oauth/buttons.ts';
-import { openingOf, resendForm } from './resend.ts';
-import type { Resend } from './resend.ts';
-import { addressFacts, signInFacts } from './form-facts.ts';
+import type { FormState, PageRequest, Site } from './parts.ts';
 import { englishText } from './text.ts';
 import type { PagesTextKey } from './text.ts';
 
@@ -107,6 +101,31 @@ function signInHeading({ text }: Site, { brand }: PageRequest): Text {
   return fillIn(text.signInToHeading, { title: brand.title }, isolated);
 }
 
+/** The sign-in page as data. @param canResend whether the account still needs the email that confirms its address */
+function signInFacts(site: Site, request: PageRequest, state: FormState, canResend: boolean): PageFacts {
+  const { settings } = site;
+  const { signInMethods: methods, signUp, sso, pages } = settings;
+  const [hasPasswords, hasCodes] = [methods.includes('password'), methods.includes('code')];
+  const to = (path: string): string => withReturnTo(request.localPath(path), state);
+  return {
+    kind: 'sign_in',
+    action:
+      hasPasswords || hasCodes ? request.localPath(hasPasswords ? settings.loginPath : settings.codePath) : undefined,
+    fields: [...(hasPasswords || hasCodes ? ['email'] : []), ...(hasPasswords ? ['password'] : [])],
+    values: formValues(state),
+    links: {
+      forgot: hasPasswords && to(settings.forgotPath),
+      signUp:
+        signUp !== false && hasPasswords && withReturnTo(pages.signUp ?? request.localPath(settings.signupPath), state),
+      sso: sso && to(settings.ssoPath),
+      code: hasCodes && to(settings.codePath),
+      resend: canResend && request.localPath(settings.resendPath),
+      passkey: methods.includes('passkey') && request.localPath(settings.passkeyPath),
+    },
+    choices: providerChoices(site, request, state),
+  };
+}
+
 /** Shows the signed-in account, with links to continue or to sign in with another account. */
 export function signedInPage(
   site: Site,
@@ -128,179 +147,4 @@ export function signedInPage(
     content: html`<p class="actions"><a class="button" href="${safeHref(returnTo)}">${text.continueButton}</a>
 <a href="${safeHref(otherAccountUrl(request, returnTo))}">${text.otherAccount}</a></p>`,
   });
-}
-
-/** Provider buttons, email and a new password. */
-export function signUpPage(site: Site, request: PageRequest, state: FormState): Reply {
-  const { settings, text } = site;
-  const { email } = state;
-  const error = state.error && formErrorOf(state.error, text);
-  const focus = focusOf(email, error);
-  const hint = passwordHint(site);
-  const fields = html`${emailField(site, { value: email, error, hasFocus: focus === 'email' }, 'email')}
-${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' })}
-<button>${text.signUpButton}</button>`;
-  return showPage(site, request, {
-    facts: {
-      kind: 'sign_up',
-      action: request.localPath(settings.signupPath),
-      fields: ['email', 'password'],
-      values: formValues(state),
-      links: { signIn: request.signInUrl(state.returnTo) },
-      choices: providerChoices(site, request, state),
-    },
-    heading: text.signUpHeading,
-    error: state.error,
-    hasForm: true,
-    isStep: true,
-    content: html`${formAlert(site, request, error)}
-${providerButtons(site, request, state)}
-${postForm(request.localPath(settings.signupPath), returnToOf(state), fields)}
-<p class="actions">${text.toSignIn} <a href="${safeHref(request.signInUrl(state.returnTo))}">${text.toSignInLink}</a></p>`,
-  });
-}
-
-function passwordHint({ text, passwordRule }: Site): Text {
-  return fillIn(text.newPasswordHint, { count: String(passwordRule.minLength()) });
-}
-
-/** Asks for the address to which a link for a new password is sent. */
-export function forgotPage(site: Site, request: PageRequest, state: FormState): Reply {
-  const { settings, text } = site;
-  const error = state.error && formErrorOf(state.error, text);
-  const address = emailField(site, { value: state.email, error, hasFocus: true });
-  return showPage(site, request, {
-    facts: addressFacts('forgot', request, state, settings.forgotPath),
-    heading: text.forgotHeading,
-    lead: text.forgotText,
-    error: state.error,
-    hasForm: true,
-    isStep: true,
-    content: html`${formAlert(site, request, error)}
-${addressForm(request.localPath(settings.forgotPath), state, address, text.forgotButton)}
-${backToSignIn(site, request, state)}`,
-  });
-}
-
-/** Asks only for an address. */
-export function addressForm(action: string, state: FormState, address: Html, button: Text): Html {
-  return postForm(action, returnToOf(state), html`${address}\n<button>${button}</button>`);
-}
-
-/** Asks for a new password for the account `email`. After an email's link it does not ask for the current password. */
-export function passwordPage(
-  site: Site,
-  request: PageRequest,
-  state: FormState & { readonly asksCurrent: boolean },
-): Reply {
-  const { settings, text } = site;
-  const { asksCurrent, email = '' } = state;
-  const error = state.error && formErrorOf(state.error, text);
-  const mayBeSaved = state.error instanceof FormProblem && state.error.text === 'passwordMaybeSaved';
-  const focus = error?.field === 'password' ? 'password' : 'currentPassword';
-  const hint = passwordHint(site);
-  const current =
-    asksCurrent &&
-    field({
-      name: 'currentPassword',
-      type: 'password',
-      label: text.currentPassword,
-      autocomplete: 'current-password',
-      aside: forgotLink(site, request, state),
-      error,
-      hasFocus: focus === 'currentPassword',
-    });
-  // Password managers store the new password under this name.
-  const username = html`<input type="text" name="username" autocomplete="username" value="${email}" hidden>`;
-  const fields = html`${username}
-${current}
-${field({ name: 'password', type: 'password', label: text.newPassword, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' || !asksCurrent })}
-<button>${text.passwordButton}</button>`;
-  return showPage(site, request, {
-    facts: {
-      kind: 'password',
-      action: request.localPath(settings.passwordPath),
-      fields: [...(asksCurrent ? ['currentPassword'] : []), 'password'],
-      values: formValues(state),
-      links: {
-        forgot: asksCurrent && withReturnTo(request.localPath(settings.forgotPath), state),
-        signIn: mayBeSaved && otherAccountUrl(request, state.returnTo),
-      },
-    },
-    heading: text.passwordHeading,
-    lead: email !== '' && fillIn(text.passwordFor, { email }, emphasis),
-    error: state.error,
-    hasForm: true,
-    isStep: !asksCurrent,
-    content: html`${formAlert(site, request, error)}
-${postForm(request.localPath(settings.passwordPath), returnToOf(state), fields)}
-${mayBeSaved && html`<p class="actions"><a href="${safeHref(otherAccountUrl(request, state.returnTo))}">${text.backToSignIn}</a></p>\n`}${otherAccount(site, request, state)}`,
-  });
-}
-
-interface CodeState extends FormState {
-  /** The field that the page asks for. */
-  readonly step: 'address' | 'code';
-  /** When another email can be sent, where one was just sent. */
-  readonly resend?: Resend | undefined;
-}
-
-/** Asks for the address, and then for the code that was sent to it. */
-export function codePage(site: Site, request: PageRequest, state: CodeState): Reply {
-  const { text } = site;
-  const error = codeErrorOf(site, state);
-  const isAddress = state.step === 'address';
-  return showPage(site, request, {
-    facts: {
-      ...addressFacts(isAddress ? 'code_request' : 'code', request, state, site.settings.codePath),
-      ...(!isAddress && { fields: ['code'] }),
-    },
-    heading: isAddress ? text.codeHeading : text.codeSentHeading,
-    ...(isAddress ? {} : { emblem: 'envelope', leadRole: 'status' }),
-    lead: isAddress ? text.codeText : fillIn(text.emailCodeSentText, { email: state.email ?? '' }, emphasis),
-    error: state.error,
-    hasForm: true,
-    isStep: true,
-    content: html`${formAlert(site, request, error)}
-${isAddress ? codeAddressForm(site, request, state, error) : codeForm(site, request, state, error)}
-${codeLinks(site, request, state)}`,
-  });
-}
-
-/** The form that requests a code; the sign-in page also shows it where passwords are off. */
-function codeAddressForm(
-  site: Site,
-  request: PageRequest,
-  state: FormState & { readonly autocomplete?: 'username' | 'username webauthn' },
-  error: FormError | undefined,
-): Html {
-  const address = emailField(site, { value: state.email, error, hasFocus: true }, state.autocomplete);
-  return addressForm(request.localPath(site.settings.codePath), state, address, site.text.codeSendButton);
-}
-
-function codeForm(site: Site, request: PageRequest, state: CodeState, error: FormError | undefined): Html {
-  const { text, settings } = site;
-  const { email = '', resend } = state;
-  const hidden = { email, ...returnToOf(state) };
-  const action = request.localPath(settings.codePath);
-  // A project configures six to ten digits.
-  const fields = codeFields(site, { code: 'digits', error, isClosed: isClosedFor(state), label: text.signInButton });
-  return html`${postForm(action, { ...hidden, ...openingOf(resend) }, fields)}
-<p class="hint">${text.mailHint}</p>
-${resendForm(site, request, { action, hidden, label: text.codeResendButton, resend })}`;
-}
-
-function codeLinks(site: Site, request: PageRequest, state: CodeState): Html {
-  const other = withReturnTo(request.localPath(site.settings.codePath), state);
-  const toOther = html`<p class="actions"><a href="${safeHref(other)}">${site.text.codeOtherAddress}</a></p>\n`;
-  return html`${state.step === 'code' && toOther}${backToSignIn(site, request, state)}`;
-}
-
-/** Other limits, such as the backend's own, are not about wrong codes, nor is a refusal of `onSignIn`. */
-function codeErrorOf({ text }: Site, { error }: CodeState): FormError | undefined {
-  if (error === undefined) return undefined;
-  const shown = formErrorOf(error, text);
-  // Until when stands in place of the button.
-  if (error.reason === mailedBefore) return { message: text.codeEmailsLimited, field: 'form', tone: 'next' };
-  return isClosedFor({ error }) ? { ...shown, message: text.codesLimited } : shown;
 }

@@ -1,5 +1,6 @@
 import { html } from '../../tools/html.ts';
 import type { Html, HtmlValue, Text } from '../../tools/html.ts';
+import { fillIn } from '../../pages/texts.ts';
 import type { FieldName } from '../fields.ts';
 import type { FormError, Site } from './parts.ts';
 
@@ -82,6 +83,11 @@ function attributes(values: Readonly<Record<string, string | boolean | undefined
     if (value === undefined || value === false) return undefined;
     return value === true ? html` ${name}` : html` ${name}="${value}"`;
   });
+}
+
+/** Below a field for a new password. */
+export function passwordHint({ text, passwordRule }: Site): Text {
+  return fillIn(text.newPasswordHint, { count: String(passwordRule.minLength()) });
 }
 
 type GivenField = Pick<FieldParts, 'value' | 'hint' | 'error' | 'hasFocus'>;

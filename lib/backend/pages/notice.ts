@@ -1,74 +1,12 @@
 import { html, safeHref } from '../../tools/html.ts';
 import type { Html, Text } from '../../tools/html.ts';
 import type { AuthError } from '../../errors.ts';
-import { defined } from '../../tools/json.ts';
-import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
+import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
-import {
-  backToSignIn,
-  forgotLink,
-  formAlert,
-  formErrorOf,
-  formValues,
-  postForm,
-  returnToOf,
-  showPage,
-  withReturnTo,
-} from './parts.ts';
+import { backToSignIn, forgotLink, formValues, returnToOf, showPage, withReturnTo } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
 import { hasResendForm, resendForm } from './resend.ts';
 import type { Resend } from './resend.ts';
-import type { PagesText } from './text.ts';
-
-/** The data of an email's link. */
-interface ConfirmState extends FormState {
-  /** Posted as `token_hash`. */
-  readonly tokenHash: string;
-  readonly type: string;
-}
-
-/** One button for a person to press; programs that follow an email's links do not press it. */
-export function confirmPage(site: Site, request: PageRequest, state: ConfirmState): Reply {
-  const { tokenHash, type, error } = state;
-  const { heading, words, label } = purposeOf(type, site.text);
-  const hidden = { token_hash: tokenHash, type, ...returnToOf(state) };
-  return showPage(site, request, {
-    // The link's token is in the request, and in nothing that is easily logged.
-    facts: {
-      kind: 'confirm',
-      action: request.localPath(site.settings.confirmPath),
-      values: { ...formValues(state), type },
-      links: { signIn: request.signInUrl(state.returnTo) },
-    },
-    heading,
-    lead: words,
-    error,
-    hasForm: true,
-    isStep: true,
-    content: html`${formAlert(site, request, error && formErrorOf(error, site.text))}
-${postForm(request.localPath(site.settings.confirmPath), hidden, html`<button>${label}</button>`)}
-${error !== undefined && backToSignIn(site, request, state)}`,
-  });
-}
-
-/** The texts for the purpose of the link. `email` may confirm a new account or be a magic link: both confirm the address and sign in. */
-function purposeOf(
-  type: string,
-  text: PagesText,
-): { readonly heading: Text; readonly words: Text; readonly label: Text } {
-  switch (type) {
-    case 'magiclink':
-      return { heading: text.magicLinkHeading, words: text.magicLinkText, label: text.magicLinkButton };
-    case 'recovery':
-      return { heading: text.recoveryHeading, words: text.recoveryText, label: text.recoveryButton };
-    case 'invite':
-      return { heading: text.inviteHeading, words: text.inviteText, label: text.inviteButton };
-    case 'email_change':
-      return { heading: text.emailChangeHeading, words: text.emailChangeText, label: text.emailChangeButton };
-    default:
-      return { heading: text.confirmHeading, words: text.confirmText, label: text.confirmButton };
-  }
-}
 
 /** The data of the page after an email was requested: the same for every address. */
 export interface MailNotice {
@@ -197,39 +135,6 @@ export function addressChangedPage(
     lead: text.addressChangedText,
     leadRole: 'status',
     content: isSignedIn ? actionLink(returnTo, text.continueButton) : actionLink(signIn, text.signInButton),
-  });
-}
-
-/** A link of another account than the one that the browser is signed in to. */
-interface SwitchState extends FormState {
-  /** The link's account. */
-  readonly account: { readonly id: string; readonly name: string };
-  /** The browser's account; `undefined` where it has been signed out meanwhile. */
-  readonly signedInAs: string | undefined;
-}
-
-/** Asks before a link's sign-in replaces another user's session, and names both. */
-export function switchPage(site: Site, request: PageRequest, state: SwitchState): Reply {
-  const { settings, text } = site;
-  const { account, signedInAs, error } = state;
-  const action = request.localPath(settings.confirmPath);
-  const names = { other: account.name, ...defined({ account: signedInAs }) };
-  const [goOn, stay] = [fillIn(text.switchButton, names, isolated), fillIn(text.stayAsButton, names, isolated)];
-  // Of equal weight: the link may be a stranger's. One element each, so that words and name wrap as one text.
-  const button = (label: Text): Html => html`<button class="quiet"><span>${label}</span></button>`;
-  return showPage(site, request, {
-    facts: {
-      kind: 'switch_account',
-      action,
-      values: { ...formValues(state), account: account.id, email: account.name, signedInAs },
-    },
-    heading: text.switchHeading,
-    lead: fillIn(signedInAs === undefined ? text.switchAloneText : text.switchText, names, emphasis),
-    error,
-    hasForm: true,
-    content: html`${formAlert(site, request, error && formErrorOf(error, text))}
-${postForm(action, { account: account.id, ...returnToOf(state) }, button(goOn))}
-${postForm(action, { stay: 'yes', ...returnToOf(state) }, button(signedInAs === undefined ? text.cancelLink : stay))}`,
   });
 }
 

@@ -6,7 +6,7 @@ import { readCaptcha } from '../fields.ts';
 import { formRoute, readReturnTo } from '../forms.ts';
 import { signInPage } from '../pages/credentials.ts';
 import { siteFor } from '../pages/parts.ts';
-import { asksAgain } from './page.ts';
+import { asksAgain } from '../webauthn/page.ts';
 import { startSignIn, verifySignIn } from './passkeys.ts';
 import { completeSignIn } from '../sign-in.ts';
 

@@ -6,7 +6,7 @@ import type { BackendContext } from '../context.ts';
 import { readCaptcha, readEmail } from '../fields.ts';
 import { errorForForm, formRoute, redirectUrl } from '../forms.ts';
 import { mailAnswer, sendMail } from '../mail.ts';
-import { forgotPage } from '../pages/credentials.ts';
+import { forgotPage } from './page.ts';
 import { mailPage } from '../pages/notice.ts';
 import type { MailNotice } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';

@@ -13,7 +13,7 @@ import { needsFactor } from '../factors/factors.ts';
 import { FormProblem, readCaptcha } from '../fields.ts';
 import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
 import { readNewPassword } from '../new-password.ts';
-import { passwordPage } from '../pages/credentials.ts';
+import { passwordPage } from './page.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
 import { markTried } from '../pending.ts';

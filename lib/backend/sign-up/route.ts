@@ -11,7 +11,7 @@ import { formRoute, redirectUrl } from '../forms.ts';
 import { wantsOtherAccount } from '../forms.ts';
 import { mailAnswer, sendMail } from '../mail.ts';
 import { readNewPassword } from '../new-password.ts';
-import { signUpPage } from '../pages/credentials.ts';
+import { signUpPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import { rethrowStaleKeys } from '../provider-errors.ts';

@@ -1,8 +1,7 @@
 import { html } from '../../tools/html.ts';
 import type { Reply } from '../../http/reply.ts';
-import { addressForm } from '../pages/credentials.ts';
 import { emailField } from '../pages/field.ts';
-import { addressFacts } from '../pages/form-facts.ts';
+import { addressFacts, addressForm } from '../pages/address.ts';
 import { backToSignIn, formAlert, formErrorOf, showPage } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../pages/parts.ts';
 

@@ -1,0 +1,67 @@
+import { html } from '../../tools/html.ts';
+import type { Html, HtmlValue, Text } from '../../tools/html.ts';
+import type { PageScript } from '../../pages/page.ts';
+import { postForm } from '../pages/parts.ts';
+import type { FormState, PageRequest, Site } from '../pages/parts.ts';
+import { scriptQuery } from './script-route.ts';
+
+/** A form that the page's script shows and fills in. */
+interface CeremonyFormParts {
+  /** Whether the browser is asked for an existing passkey or key, or creates one. */
+  readonly kind: 'get' | 'create';
+  /** The adapter's path that gives the challenge and takes the answer. */
+  readonly path: string;
+  /** The JSON body that asks for the challenge. */
+  readonly start?: Readonly<Record<string, string>>;
+  readonly hidden: Readonly<Record<string, string | undefined>>;
+  readonly label: Text;
+  /** Whether another button of the page is the main one. */
+  readonly isQuiet: boolean;
+  /** Whether the browser offers passkeys in the email field. */
+  readonly hasAutofill?: boolean;
+  /** Whether the script asks at once, because the answer before came too late. */
+  readonly isAgain?: boolean | undefined;
+  /** Whether the button has the first focus, once the script shows it. */
+  readonly hasFocus?: boolean;
+  /** Shown below the button. */
+  readonly after?: HtmlValue;
+}
+
+/** One button, for browsers with a script. The texts are for what only the browser can know. */
+export function ceremonyForm({ text }: Site, request: PageRequest, parts: CeremonyFormParts): Html {
+  const { kind, path, start = {}, hidden, label, isQuiet, after } = parts;
+  const { hasAutofill = false, isAgain = false, hasFocus = false } = parts;
+  // The script asks once more by itself, and not a third time.
+  const fields = { ...hidden, challengeId: '', credential: '', again: isAgain ? 'yes' : undefined };
+  const marks = html` data-passkey="${kind}" data-start="${JSON.stringify(start)}"${hasAutofill && html` data-autofill`}${isAgain && html` data-again`}${hasFocus && html` data-focus`} hidden`;
+  const known =
+    kind === 'create' && html`<p class="hint" data-error="InvalidStateError" hidden>${text.passkeyKnown}</p>\n`;
+  const content = html`<button${isQuiet && html` class="quiet"`}>${keyIcon}${label}</button>
+<div role="alert">
+<p class="hint" data-error="NotAllowedError" hidden>${text.passkeyCanceled}</p>
+${known}<p class="hint" data-error="" hidden>${text.passkeyFailed}</p>
+</div>${after}`;
+  return postForm(request.localPath(path), fields, content, marks);
+}
+
+/** For browsers that have no script, or cannot do this. */
+export function ceremonyFallback({ text }: Pick<Site, 'text'>): Html {
+  return html`<p class="hint" data-fallback>${text.passkeyUnavailable}</p>`;
+}
+
+/** The script of pages with such forms, which calls only these paths. */
+export function ceremonyScript({ settings }: Pick<Site, 'settings'>, request: PageRequest, path: string): PageScript {
+  const { passkeyScriptPath } = settings;
+  return {
+    href: request.localPath(passkeyScriptPath) + scriptQuery(),
+    url: request.publicUrl(passkeyScriptPath),
+    calls: [request.publicUrl(path)],
+  };
+}
+
+const keyIcon = html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><circle cx="8" cy="15.5" r="4.5"/><path d="m11.3 12.3 8.2-8.3M16 7.5l3 3M18 5.5l1.5 1.5"/></svg>`;
+
+/** Whether the visitor's answer came too late for the first time, so that the script asks once more. */
+export function asksAgain({ error }: Pick<FormState, 'error'>, wasAgain: boolean): boolean {
+  return error?.code === 'challenge_expired' && !wasAgain;
+}
