@@ -31,7 +31,7 @@ import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
 import { refusedAnswer } from '../../lib/backend/webauthn/challenges.ts';
 import type { Factor } from '../../lib/backend/factors/factors.ts';
 import type { Passkey } from '../../lib/backend/passkeys/passkeys.ts';
-import { mailedBefore, tooManyCodes } from '../../lib/backend/throttle/index.ts';
+import { mailedBefore, tooManyCodes } from '../../lib/backend/attempts.ts';
 import { errorPage } from '../../lib/pages/error-page.ts';
 import type { ErrorPageParts } from '../../lib/pages/error-page.ts';
 import { createBrands } from '../../lib/pages/options.ts';

@@ -11,7 +11,7 @@ import type { StoredContent } from './session-cookie.ts';
 import type { BackendSource } from './session-source.ts';
 import type { FlowCookies } from './flow-cookies.ts';
 import type { Supabase } from './supabase.ts';
-import type { Attempts } from './throttle/index.ts';
+import type { Attempts } from './attempts.ts';
 
 /** Shared by the routes and pages of one `backendAuth()`; `index.ts` creates it. */
 export interface BackendContext {

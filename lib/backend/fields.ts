@@ -1,3 +1,4 @@
+import { foldCase } from '../tools/request-path.ts';
 import { defined } from '../tools/json.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
@@ -123,4 +124,15 @@ export function asBadAddress(error: unknown): never {
   if (!(error instanceof AuthError) || !badAddress.includes(error.reason ?? '')) throw error;
   const { cause, reason } = error;
   throw new FormProblem('email', 'emailRefused', 'Enter a valid email address.', { cause, reason });
+}
+
+/**
+ * Folds all spellings that the backend treats as one address. GoTrue lowers each character separately (Go's `ToLower`:
+ * `İ` is `i`, a final sigma is `σ`); JavaScript looks at a character's neighbors. This folds more than GoTrue: a shared
+ * count costs a few attempts, but two counts for one address would double an attacker's attempts.
+ */
+export function foldAccount(account: string): string {
+  const withoutDots = (text: string): string => text.normalize('NFKD').replaceAll('\u0307', '');
+  // Lower case first, because `foldCase` starts with upper case; `ẞ` and `ß` become equal that way.
+  return withoutDots(foldCase(withoutDots(account.trim()).toLowerCase()));
 }

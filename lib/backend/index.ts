@@ -33,7 +33,7 @@ import { createHeldProviderTokens } from './provider-tokens/index.ts';
 import { registerStore } from '../doors/store-session/index.ts';
 import { createSessionCookie, foreignClient } from './session-cookie.ts';
 import { createBackendSource, freshSignIn } from './session-source.ts';
-import { callbackRoute } from './oauth/callback-route.ts';
+import { callbackRoute } from './callback-route.ts';
 import { codeRoute } from './email-code/route.ts';
 import { createFlowCookies } from './flow-cookies.ts';
 import { signInRoute, ssoRoute } from './sign-in-route.ts';
@@ -41,7 +41,7 @@ import { registerSql } from '../doors/sql/index.ts';
 import { signUpRoute } from './sign-up/route.ts';
 import { signOutRoute } from './sign-out-route.ts';
 import { createSupabase } from './supabase.ts';
-import { createAttempts } from './throttle/index.ts';
+import { createAttempts } from './throttle/limits.ts';
 import { registerClients } from './supabase-client/index.ts';
 import { createTokenVerifier } from './verify-token.ts';
 

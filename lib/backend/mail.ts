@@ -16,7 +16,7 @@ import { siteFor } from './pages/parts.ts';
 import { resendAfter } from './pages/resend.ts';
 import type { StoredContent } from './session-cookie.ts';
 import type { SupabaseCall } from './supabase-call.ts';
-import { mailWaitSeconds } from './throttle/index.ts';
+import { mailWaitSeconds } from './attempts.ts';
 
 /** The response after `sendMail`: the same for every address, whether or not an email was sent. GoTrue sends an address one per minute. */
 export function mailAnswer(backend: BackendContext, request: AuthRequest, notice: MailNotice): Reply {

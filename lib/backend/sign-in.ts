@@ -7,7 +7,7 @@ import type { AuthRequest } from '../http/request.ts';
 import { admitSignIn, beginSession, placeSession, refuseLarge, verifyIssued } from '../session/sign-in.ts';
 import type { BackendSession } from '../types.ts';
 import type { BackendContext } from './context.ts';
-import { needsFactor } from './factors/factors.ts';
+import { needsFactor } from './account.ts';
 import { localUrl } from './forms.ts';
 import { beginPending, clearPending, endPendingOfOthers, isRecent, proveMailbox, signInTime } from './pending.ts';
 import type { PendingSignIn, Step } from './pending.ts';

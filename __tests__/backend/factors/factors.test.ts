@@ -1,13 +1,12 @@
 import {
   hasVerifiedFactor,
   isRejected,
-  isSessionOver,
-  needsFactor,
   present,
   readFactors,
   textIn,
   verifyFactor,
 } from '../../../lib/backend/factors/factors.ts';
+import { isSessionOver, needsFactor } from '../../../lib/backend/account.ts';
 import { AuthError } from '../../../lib/errors.ts';
 
 const factor = { id: 'a', factor_type: 'totp', status: 'verified' };

@@ -1,4 +1,5 @@
-import { asIssued, emailWithPassword, isOfOrganization } from '../../../lib/backend/reset/set-password.ts';
+import { emailWithPassword, isOfOrganization } from '../../../lib/backend/reset/set-password.ts';
+import { asIssued } from '../../../lib/backend/account.ts';
 
 const sessionWith = (providers: unknown) =>
   ({ user: { email: 'ada@example.com', appMetadata: { providers } } }) as never;

@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { jest } from '@jest/globals';
 import { AuthError } from '../../../lib/errors.ts';
 import { slotOf } from '../../../lib/tools/redis-slot.ts';
-import { createAttempts } from '../../../lib/backend/throttle/index.ts';
+import { createAttempts } from '../../../lib/backend/throttle/limits.ts';
 import type { ThrottleRedisClient } from '../../../lib/backend/option-schema.ts';
 import { fakeTimeoutSignals } from '../../support/fake-timeouts.ts';
 import { createThrottle } from '../../support/throttle.ts';

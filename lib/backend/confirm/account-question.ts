@@ -6,14 +6,13 @@ import { json, redirect, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { isSessionOver, listFactors } from '../factors/factors.ts';
+import { isSessionOver, presentUser, asIssued } from '../account.ts';
 import { readReturnTo } from '../forms.ts';
 import { heldSession } from '../link-sign-in.ts';
 import { switchPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import { clearPending, endPending, readPending } from '../pending.ts';
 import type { PendingSignIn } from '../pending.ts';
-import { asIssued } from '../reset/set-password.ts';
 import { advance, needsOf, stepUrl } from '../sign-in.ts';
 
 /** An email's link of another account than the browser's was used up; its sign-in waits for the answer. */
@@ -86,7 +85,7 @@ export async function answerAccount(
     if (request.wantsJson) throw new AuthError('invalid_request');
     return askAccount(backend, request, question);
   }
-  const { user } = await listFactors(backend, request, content).catch((error: unknown) => {
+  const user = await presentUser(backend, request, content).catch((error: unknown) => {
     if (!isSessionOver(error)) throw error;
     clearPending(backend, request);
     throw new AuthError('link_expired', { cause: error });

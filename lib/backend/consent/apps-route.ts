@@ -5,7 +5,7 @@ import { json, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { ConnectedAppsBody } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { isSessionOver } from '../factors/factors.ts';
+import { isSessionOver } from '../account.ts';
 import { localUrl, readReturnTo } from '../forms.ts';
 import { isClientId, listApps, revokeApp } from './oauth-server.ts';
 import { appsPage, disconnectPage } from './page.ts';

@@ -12,7 +12,7 @@ import type { OnceAnswer } from '../../session/ask-once.ts';
 import type { ConnectedApp, OAuthClientInfo } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { outOfTime } from '../connection.ts';
-import { callAs } from '../factors/factors.ts';
+import { callAs } from '../account.ts';
 import type { Subject } from '../subject.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
 

@@ -11,7 +11,7 @@ import type { Reply } from '../../http/reply.ts';
 import { askSecondFactor } from '../../http/step-up.ts';
 import type { ConsentBody } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { isSessionOver } from '../factors/factors.ts';
+import { isSessionOver } from '../account.ts';
 import { askAuthorization, decide, readAuthorizationId } from './oauth-server.ts';
 import type { ConsentRequest } from './oauth-server.ts';
 import { consentPage, startAgainPage, toAppPage } from './page.ts';

@@ -15,7 +15,7 @@ import { resendAfter, resendOf } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
 import { fillIn } from '../../pages/texts.ts';
 import type { SupabaseCall } from '../supabase-call.ts';
-import { mailedBefore, mailWaitSeconds } from '../throttle/index.ts';
+import { mailedBefore, mailWaitSeconds } from '../attempts.ts';
 import { completeSignIn } from '../sign-in.ts';
 
 /**

@@ -8,12 +8,11 @@ import { randomBytes } from 'node:crypto';
 import type { Session as SdkSession, User as SdkUser } from '@supabase/supabase-js';
 import { defined, isRecord } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
-import { readToken } from '../../session/jwt.ts';
 import type { Session } from '../../types.ts';
 import { outOfTime } from '../connection.ts';
+import { callAs, isSessionOver, isVerified, listedFactors, presentUser } from '../account.ts';
 import type { BackendContext } from '../context.ts';
-import { isTimeout, rethrowStaleKeys } from '../provider-errors.ts';
-import { issuedContent } from '../session-cookie.ts';
+import { isTimeout } from '../provider-errors.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { SupabaseCall, Visitor } from '../supabase-call.ts';
 
@@ -49,37 +48,13 @@ export interface FactorList {
  * @param hasKeys whether security keys can be asked for, which need the script of the pages
  */
 export function readFactors(user: { readonly factors?: unknown } | undefined, hasKeys = false): FactorList {
-  // A coordinator's data beside the tokens is not validated, and may have no user.
-  const listed = user?.factors;
-  const entries: readonly unknown[] =
-    listed === undefined || listed === null ? [] : Array.isArray(listed) ? listed : [listed];
   const types = hasKeys ? [keyType, ...codeTypes] : codeTypes;
   const rankOf = ({ type }: Factor): number => (types.includes(type) ? types.indexOf(type) : types.length);
-  const all = entries.map(readFactor).toSorted((one, other) => rankOf(one) - rankOf(other));
+  const all = listedFactors(user)
+    .map(readFactor)
+    .toSorted((one, other) => rankOf(one) - rankOf(other));
   const verified = all.filter(({ isVerified }) => isVerified);
   return { all, verified, askable: verified.filter(({ id, type }) => id !== '' && types.includes(type)) };
-}
-
-/**
- * Whether the user has a verified factor that these tokens lack; a token itself does not list factors.
- *
- * @throws {AuthError} `provider_refused` where the answer does not tell it of this user, `token_rejected` where it is no session
- */
-export function needsFactor(issued: SdkSession): boolean {
-  const { access_token: accessToken } = issuedContent(issued);
-  requireUser(issued.user, accessToken);
-  return readFactors(issued.user).verified.length > 0 && readToken(accessToken).claims['aal'] !== 'aal2';
-}
-
-/** The `reason` where an answer is not about the token's user. */
-export const otherUser = 'subject';
-
-/** A list without factors means none only in an answer about the token's user: another service that answers with 200 knows of none. */
-function requireUser(user: unknown, accessToken: string): void {
-  const id = isRecord(user) ? user['id'] : undefined;
-  const { sub } = readToken(accessToken).claims;
-  // What is no token is refused as such.
-  if (sub !== undefined && id !== sub) throw new AuthError('provider_refused', { reason: otherUser });
 }
 
 /** A security key: no other site can ask for its answer, so it comes first. */
@@ -98,15 +73,14 @@ export function hasKeys({ settings }: Pick<BackendContext, 'settings'>): boolean
 
 function readFactor(value: unknown): Factor {
   const entry = isRecord(value) ? value : {};
-  const { id, factor_type: type, status, friendly_name: name, phone, created_at: createdAt } = entry;
+  const { id, factor_type: type, friendly_name: name, phone, created_at: createdAt } = entry;
   const isOurs = typeof name !== 'string' || /^(?:app|key)-[\da-f]{12}$/.test(name);
   return {
     id: typeof id === 'string' ? id : '',
     // It is shown to the user and sent to clients.
     type: typeof type === 'string' && /^[\w-]{1,40}$/.test(type) ? type : 'unknown',
     name: isOurs ? '' : name,
-    // A status of tomorrow does not switch a factor off.
-    isVerified: status !== 'unverified',
+    isVerified: isVerified(value),
     digits: typeof phone === 'string' ? phone.slice(-3) : '',
     createdAt: typeof createdAt === 'string' ? createdAt : '',
   };
@@ -134,29 +108,13 @@ interface FactorAnswer {
   readonly challengeId?: string | undefined;
 }
 
-/** A call with the session's token, which was verified here before. @param lifeMs milliseconds; default: `timeoutMs` */
-export async function callAs<Result>(
+export async function listFactors(
   backend: BackendContext,
   visitor: Visitor,
-  work: (call: SupabaseCall) => Promise<Result>,
-  session: StoredContent,
-  lifeMs?: number,
-): Promise<Result> {
-  const options = { session, ...defined({ lifeMs }) };
-  return backend.supabase.call(visitor, work, options).catch(rethrowStaleKeys(backend, session.access_token));
-}
-
-export function listFactors(
-  backend: BackendContext,
-  visitor: Visitor,
-  { access_token: accessToken }: Pick<StoredContent, 'access_token'>,
+  session: Pick<StoredContent, 'access_token'>,
 ): Promise<UserFactors> {
-  const ask = async ({ auth, unwrap }: SupabaseCall): Promise<UserFactors> => {
-    const { user } = unwrap(await auth.getUser(accessToken));
-    requireUser(user, accessToken);
-    return { user, factors: readFactors(user, hasKeys(backend)) };
-  };
-  return backend.supabase.call(visitor, ask).catch(rethrowStaleKeys(backend, accessToken));
+  const user = await presentUser(backend, visitor, session);
+  return { user, factors: readFactors(user, hasKeys(backend)) };
 }
 
 /** For guards: whether a verified factor exists. @throws {AuthError} `unauthenticated` where the session has ended there, or an outage */
@@ -278,13 +236,6 @@ export function present<Data>(data: Data | null): Data {
   return data;
 }
 
-const endings: ReadonlySet<string | undefined> = new Set([
-  'session_not_found',
-  'session_expired',
-  'user_not_found',
-  'user_banned',
-]);
-
 /**
  * Whether the project's MFA verification hook rejected a code, right or wrong: GoTrue has then deleted every session of the user.
  *
@@ -292,9 +243,4 @@ const endings: ReadonlySet<string | undefined> = new Set([
  */
 export function isRejected(error: unknown): error is AuthError {
   return error instanceof AuthError && error.reason === 'mfa_verification_rejected';
-}
-
-/** Whether the backend refused because the session no longer exists there. */
-export function isSessionOver(error: unknown): error is AuthError {
-  return error instanceof AuthError && endings.has(error.reason);
 }

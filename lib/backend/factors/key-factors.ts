@@ -5,7 +5,8 @@ import { AuthError } from '../../errors.ts';
 import { refusedAnswer } from '../webauthn/challenges.ts';
 import type { Ceremony, CeremonyAnswer } from '../webauthn/challenges.ts';
 import type { BackendContext } from '../context.ts';
-import { callAs, enrollWithRoom, generatedName, present, textIn } from './factors.ts';
+import { enrollWithRoom, generatedName, present, textIn } from './factors.ts';
+import { callAs } from '../account.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { SupabaseCall, Visitor } from '../supabase-call.ts';
 

@@ -18,10 +18,10 @@ import { siteFor } from '../pages/parts.ts';
 import { asksAgain } from '../webauthn/page.ts';
 import { resendAfter, resendOf } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
-import { asIssued } from '../reset/set-password.ts';
+import { asIssued } from '../account.ts';
 import { advance, stepUrl } from '../sign-in.ts';
 import { subjectOf } from '../subject.ts';
-import { mailWaitSeconds, tooManyCodes } from '../throttle/index.ts';
+import { mailWaitSeconds, tooManyCodes } from '../attempts.ts';
 import { askFactors, replyToEnd } from './request.ts';
 import type { FactorRequest } from './request.ts';
 

@@ -9,7 +9,7 @@ import type { Brands, PageParts, PageScript } from '../../pages/page.ts';
 import type { PageFacts } from '../../pages/view.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../fields.ts';
-import { tooManyCodes } from '../throttle/index.ts';
+import { tooManyCodes } from '../attempts.ts';
 import type { FieldName } from '../fields.ts';
 import type { PasswordRule } from '../new-password.ts';
 import type { BackendOptions } from '../options.ts';

@@ -6,7 +6,7 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { asksForChallenge, bindCeremony, readAnswer } from '../webauthn/challenges.ts';
 import type { BackendContext } from '../context.ts';
-import { isSessionOver, listFactors } from '../factors/factors.ts';
+import { hasFactor, isSessionOver, presentUser } from '../account.ts';
 import { FormProblem } from '../fields.ts';
 import { localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
 import type { FormInput, Next } from '../forms.ts';
@@ -15,7 +15,7 @@ import { asksAgain } from '../webauthn/page.ts';
 import { isVisible, passkeysPage, removePasskeyPage, renamePage } from './page.ts';
 import { addPasskey, listPasskeys, removePasskey, renamePasskey, startAdding } from './passkeys.ts';
 import type { Passkey } from './passkeys.ts';
-import { isInsufficient, secondFactorFirst, signInAgainFirst } from '../factors/raise.ts';
+import { isInsufficient, secondFactorFirst, signInAgainFirst } from '../step-up.ts';
 import { endOver, renewDenied, sessionOf, signInFirst } from '../subject.ts';
 import type { Subject } from '../subject.ts';
 
@@ -138,8 +138,8 @@ async function firstStep(
 ): Promise<Reply | undefined> {
   const again = signInAgainFirst(request, subject, wayBack);
   if (again !== undefined || subject.session.claims['aal'] === 'aal2') return again;
-  const { factors } = await listFactors(backend, request, subject.content);
-  return factors.verified.length > 0 ? secondFactorFirst(backend, request, wayBack) : undefined;
+  const user = await presentUser(backend, request, subject.content);
+  return hasFactor(user) ? secondFactorFirst(backend, request, wayBack) : undefined;
 }
 
 async function change(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {

@@ -9,7 +9,7 @@ import { AuthError } from '../../errors.ts';
 import { refusedAnswer } from '../webauthn/challenges.ts';
 import type { Ceremony, CeremonyAnswer } from '../webauthn/challenges.ts';
 import type { BackendContext } from '../context.ts';
-import { callAs } from '../factors/factors.ts';
+import { callAs } from '../account.ts';
 import { FormProblem } from '../fields.ts';
 import { organizationSignIn } from '../provider-errors.ts';
 import type { StoredContent } from '../session-cookie.ts';

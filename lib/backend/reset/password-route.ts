@@ -9,8 +9,8 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { needsFactor } from '../factors/factors.ts';
-import { FormProblem, readCaptcha } from '../fields.ts';
+import { needsFactor } from '../account.ts';
+import { FormProblem, readCaptcha, foldAccount } from '../fields.ts';
 import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
 import { readNewPassword } from '../new-password.ts';
 import { passwordPage } from './page.ts';
@@ -24,7 +24,6 @@ import { checkPresent, emailWithPassword, endOtherSessions, isOfOrganization, se
 import { advance, prepareSignIn, stepUrl, storeSignIn } from '../sign-in.ts';
 import { renewDenied, sessionOf, subjectOf } from '../subject.ts';
 import type { Subject } from '../subject.ts';
-import { foldAccount } from '../throttle/index.ts';
 
 /** A request about a new password; without a subject its link has expired. */
 interface PasswordRequest {

@@ -1,12 +1,12 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import { defined, isRecord } from '../../tools/json.ts';
+import { defined } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import type { BackendSession } from '../../types.ts';
 import { tokenLifetimeMs } from '../../session/jwt.ts';
+import { asIssued } from '../account.ts';
 import type { BackendContext } from '../context.ts';
-import { rethrowAs } from '../fields.ts';
-import { foldAccount } from '../throttle/index.ts';
+import { rethrowAs, foldAccount } from '../fields.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { BackendSource } from '../session-source.ts';
 import { rethrowStaleKeys } from '../provider-errors.ts';
@@ -137,15 +137,4 @@ export function emailWithPassword({ user }: BackendSession): string | null {
 /** The facts that `awaitSuccessor` needs. */
 function lifeOf(source: BackendSource, { claims }: BackendSession) {
   return { sessionId: source.factsOf(claims).sessionId, tokenLifetimeMs: tokenLifetimeMs(claims) };
-}
-
-/** Tokens and user in the form of a sign-in response. */
-export function asIssued(content: StoredContent, user: unknown): SdkSession {
-  const issued = { ...content, token_type: 'bearer', user };
-  if (!isSdkSession(issued)) throw new AuthError('token_rejected');
-  return issued;
-}
-
-function isSdkSession(value: { readonly user: unknown }): value is SdkSession {
-  return isRecord(value.user);
 }

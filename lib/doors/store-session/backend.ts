@@ -6,10 +6,9 @@ import { clientFacts } from '../../http/message.ts';
 import { brought, refusedTokens, refuseSent, refuseSuperseded, repeatMs } from './index.ts';
 import type { StoreTokens } from './index.ts';
 import type { BackendContext } from '../../backend/context.ts';
-import { isSessionOver, listFactors, otherUser } from '../../backend/factors/factors.ts';
+import { isSessionOver, presentUser, otherUser, asIssued } from '../../backend/account.ts';
 import { foreignClient, parseContent } from '../../backend/session-cookie.ts';
 import type { StoredContent } from '../../backend/session-cookie.ts';
-import { asIssued } from '../../backend/reset/set-password.ts';
 import { prepareSignIn, storeSignIn } from '../../backend/sign-in.ts';
 import type { PreparedSignIn } from '../../backend/sign-in.ts';
 
@@ -50,7 +49,7 @@ async function prepare(
   // No request to the backend could carry it in its headers.
   if (given.access_token.length > maxTokenLength) throw new AuthError('session_too_large');
   // The backend alone says which second factors a user has, and whether the session still exists there.
-  const { user } = await listFactors(backend, request, given).catch((error: unknown) => {
+  const user = await presentUser(backend, request, given).catch((error: unknown) => {
     if (isSessionOver(error)) throw refusedTokens(error.reason ?? error.code);
     // Another service that answers with 200 has not checked the token.
     throw error instanceof AuthError && error.reason === otherUser ? refusedTokens(otherUser) : error;

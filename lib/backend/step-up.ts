@@ -1,12 +1,12 @@
-import { AuthError } from '../../errors.ts';
-import type { AuthRequest } from '../../http/request.ts';
-import { errorBody } from '../../http/error-reply.ts';
-import { json, redirectOrJson } from '../../http/reply.ts';
-import type { Reply } from '../../http/reply.ts';
-import { askFreshSignIn } from '../../http/step-up.ts';
-import type { BackendContext } from '../context.ts';
-import { stepUrl } from '../sign-in.ts';
-import type { Subject } from '../subject.ts';
+import { AuthError } from '../errors.ts';
+import type { AuthRequest } from '../http/request.ts';
+import { errorBody } from '../http/error-reply.ts';
+import { json, redirectOrJson } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
+import { askFreshSignIn } from '../http/step-up.ts';
+import type { BackendContext } from './context.ts';
+import { stepUrl } from './sign-in.ts';
+import type { Subject } from './subject.ts';
 
 /** Seconds since the sign-in within which a first factor, or a passkey, may be added. */
 const freshSeconds = 600;

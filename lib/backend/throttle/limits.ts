@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { createLazy } from '../../tools/bounded-map.ts';
-import { foldCase } from '../../tools/request-path.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthErrorCode } from '../../errors.ts';
 import type { Emit } from '../../session/events.ts';
@@ -9,15 +8,11 @@ import { networkKey } from '../../session/allowance.ts';
 import { createClientAddress } from './client-address.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { ThrottleOptions } from '../option-schema.ts';
+import { mailedBefore, mailWaitSeconds, tooManyCodes, unlimited } from '../attempts.ts';
+import type { Attempts } from '../attempts.ts';
+import { foldAccount } from '../fields.ts';
 import { isRefusedGuess, isTimeout } from '../provider-errors.ts';
 import type { Attempt, Counter, End } from './counter.ts';
-
-/** The `reason` of a refusal because an email with a code was sent within the last minute. */
-export const mailedBefore = 'email_sent_before';
-/** The `reason` of a refusal because too many codes were wrong. */
-export const tooManyCodes = 'too_many_codes';
-/** Seconds until an address can get its next email with a code. */
-export const mailWaitSeconds = 60;
 
 const defaultPrefix = 'express-auth-adapters:throttle';
 const windowSeconds = 15 * 60;
@@ -44,42 +39,6 @@ const limits = {
   challenge: { points: 100, windowSeconds, event: 'network', reason: undefined },
 } as const;
 type Scope = keyof typeof limits;
-
-/**
- * Limits attempts before the backend is called. Guesses, links and messages have counts of their own. All methods reject with `rate_limited` before `work` starts, or with its error.
- * A refused attempt is not counted, only failures and attempts in progress are: `retryAfter` is the seconds until the window
- * ends, or one while attempts in progress may still make room.
- */
-export interface Attempts {
-  /**
-   * Runs an attempt that counts against its network, and against its account there, so that the owner can sign in from elsewhere.
-   *
-   * @param email in any spelling; `undefined` for an answer that names no account, such as a passkey's
-   */
-  run<Result>(req: IncomingMessage, email: string | undefined, work: () => Promise<Result>): Promise<Result>;
-  /** Runs an attempt with the token of an email's link or the code of a callback, which counts against its network. */
-  runLink<Result>(req: IncomingMessage, work: () => Promise<Result>): Promise<Result>;
-  /** Runs the application's own functions for a form, which any answer of theirs counts against its network. */
-  runCheck<Result>(req: IncomingMessage, work: () => Promise<Result>): Promise<Result>;
-  /** Runs a call that signs up or sends a message, for its account and network: one that succeeds stays counted. */
-  runMessage<Result>(req: IncomingMessage, account: string, work: () => Promise<Result>): Promise<Result>;
-  /**
-   * Runs an attempt with a six-digit code. After five wrong ones, from any networks, all are refused for 15 minutes.
-   *
-   * @param subject the owner of the code, such as `factor:<id>`
-   */
-  runCode<Result>(req: IncomingMessage, subject: string, work: () => Promise<Result>): Promise<Result>;
-  /** The same for an emailed code: five wrong ones from a network are refused there, 30 from all networks everywhere. */
-  runMailedCode<Result>(req: IncomingMessage, email: string, work: () => Promise<Result>): Promise<Result>;
-  /**
-   * Runs a call that asks for the challenge of a passkey or a security key: 100 per window for a network. One that fails is not counted.
-   *
-   * @param userId of a visitor who has given a first factor: views of the sign-in page must not use up what this step needs
-   */
-  runChallenge<Result>(req: IncomingMessage, userId: string | undefined, work: () => Promise<Result>): Promise<Result>;
-  /** Runs a call that sends an email with a code: one per minute for an address. One that fails is not counted. */
-  runMail<Result>(email: string, work: () => Promise<Result>): Promise<Result>;
-}
 
 /** A `guess` of a password or a six-digit code; a `link`, or another long text; a `message`, which signs up or sends an email; a `check` by the application. */
 type Kind = 'guess' | 'link' | 'message' | 'check';
@@ -122,19 +81,7 @@ interface ThrottleParts {
 }
 
 export function createAttempts(parts: ThrottleParts): Attempts {
-  if (parts.throttle === false) {
-    const run: Attempts['runCode'] & Attempts['runChallenge'] = (_req, _subject, work) => work();
-    return {
-      run,
-      runLink: (_req, work) => work(),
-      runCheck: (_req, work) => work(),
-      runMessage: run,
-      runCode: run,
-      runMailedCode: run,
-      runChallenge: run,
-      runMail: (_email, work) => work(),
-    };
-  }
+  if (parts.throttle === false) return unlimited;
   const within = createWithin(parts.throttle, parts);
   const addressOf = createClientAddress(parts.clientAddress, parts.emit);
   const networkOf = (req: IncomingMessage): string | undefined => networkKey(addressOf(req));
@@ -236,15 +183,4 @@ function accountKey(account: string, network: string | undefined): string {
 
 function hash(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
-}
-
-/**
- * Folds all spellings that the backend treats as one address. GoTrue lowers each character separately (Go's `ToLower`:
- * `İ` is `i`, a final sigma is `σ`); JavaScript looks at a character's neighbors. This folds more than GoTrue: a shared
- * count costs a few attempts, but two counts for one address would double an attacker's attempts.
- */
-export function foldAccount(account: string): string {
-  const withoutDots = (text: string): string => text.normalize('NFKD').replaceAll('\u0307', '');
-  // Lower case first, because `foldCase` starts with upper case; `ẞ` and `ß` become equal that way.
-  return withoutDots(foldCase(withoutDots(account.trim()).toLowerCase()));
 }
