@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { AuthError } from '../../lib/errors.ts';
+import { partKey, Parts } from '../../lib/http/adapter.ts';
 import { AuthRequest } from '../../lib/http/request.ts';
 import { firstAuthRequest } from '../../lib/http/passed-adapters.ts';
 import { redirectOrJson } from '../../lib/http/reply.ts';
@@ -144,5 +145,20 @@ describe('the state of a request', () => {
       return held.filter((value) => value instanceof AuthRequest).length;
     });
     expect(said).toBe(0);
+  });
+});
+
+describe('the parts of an adapter', () => {
+  it('are found by their key alone, whatever it is called', () => {
+    const one = partKey<number>('count');
+    const other = partKey<number>('count');
+    const parts = new Parts();
+    expect(parts.set(one, 1)).toBe(1);
+    expect([parts.find(one), parts.get(one), parts.find(other)]).toEqual([1, 1, undefined]);
+    expect(new Parts().find(one)).toBeUndefined();
+  });
+
+  it('say which one is missing, where it has to be there from the start', () => {
+    expect(() => new Parts().get(partKey('backend'))).toThrow("there is no part 'backend'");
   });
 });

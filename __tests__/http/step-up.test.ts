@@ -2,6 +2,7 @@ import { jest } from '@jest/globals';
 import { noBackground } from '../../lib/tools/background.ts';
 import { createSeal } from '../../lib/b2b/seal.ts';
 import { AuthError } from '../../lib/errors.ts';
+import { Parts } from '../../lib/http/adapter.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
 import { createBrands } from '../../lib/pages/options.ts';
 import { sharedText } from '../../lib/pages/texts.ts';
@@ -370,6 +371,7 @@ describe('a second factor', () => {
     brands: createBrands(sharedText, {}),
     emit: () => undefined,
     explain: () => undefined,
+    parts: new Parts(),
   };
 
   async function withGuards(

@@ -1,6 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { noBackground } from '../../lib/tools/background.ts';
+import { Parts } from '../../lib/http/adapter.ts';
 import type { Adapter } from '../../lib/http/adapter.ts';
 import type { AuthRequest } from '../../lib/http/request.ts';
 import { createBrands } from '../../lib/pages/options.ts';
@@ -42,6 +43,7 @@ export function bareAdapter({ resolver, ...change }: AdapterChange = {}): Adapte
     brands: createBrands(sharedText, {}),
     emit: () => undefined,
     explain: () => undefined,
+    parts: new Parts(),
     ...change,
     resolver: {
       background: noBackground,

@@ -1,4 +1,5 @@
 import { createBackground } from '../tools/background.ts';
+import { partKey } from '../http/adapter.ts';
 import { cookieAttributes } from '../options/shared.ts';
 import { createEmit, createExplain } from '../session/events.ts';
 import type { Emit } from '../session/events.ts';
@@ -15,6 +16,9 @@ import type { B2bSource } from './session.ts';
 import { createProvider } from './workos.ts';
 
 export type B2bContext = ReturnType<typeof createB2bContext>;
+
+/** The context of `b2bAuth`, among the parts of its adapter. */
+export const b2bPart = partKey<B2bContext>('b2b');
 
 /** Shared by the routes of one `b2bAuth()`. */
 export function createB2bContext(settings: B2bOptions) {

@@ -4,17 +4,17 @@ import { AuthError } from '../errors.ts';
 import { createAcceptance } from '../http/accept.ts';
 import { createAuthRouter } from '../http/router.ts';
 import type { AuthRoute } from '../http/router.ts';
+import { Parts } from '../http/adapter.ts';
 import type { FreshSignIn } from '../http/adapter.ts';
 import { json } from '../http/reply.ts';
 import { cookieAttributes } from '../options/shared.ts';
 import { createBrands } from '../pages/options.ts';
 import { sharedText } from '../pages/texts.ts';
-import { registerStore } from '../doors/store-session/index.ts';
 import type { B2bSession, B2bSessionBody, Session } from '../types.ts';
 import type { Emit } from '../session/events.ts';
 import { callbackRoute } from './callback.ts';
 import { authkitServer } from './connect.ts';
-import { createB2bContext } from './context.ts';
+import { b2bPart, createB2bContext } from './context.ts';
 import { organizationRoute } from './organizations/switch-route.ts';
 import { readB2bOptions } from './options.ts';
 import type { B2bAuthOptions, B2bOptions } from './options.ts';
@@ -35,7 +35,8 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
   const settings = readB2bOptions(options);
   const context = createB2bContext(settings);
   const { source, resolver, emit, explain } = context;
-  registerStore(resolver, async () => (await import('../doors/store-session/b2b.ts')).createStoreTokens(context));
+  const parts = new Parts();
+  parts.set(b2bPart, context);
   if (settings.isFallbackPassword) announceFallback(emit);
   return createAuthRouter(
     {
@@ -64,6 +65,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       renderPage: settings.pages.render,
       emit,
       explain,
+      parts,
     },
     [
       signInRoute(context, 'sign-in'),

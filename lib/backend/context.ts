@@ -1,3 +1,4 @@
+import { partKey } from '../http/adapter.ts';
 import type { Brands } from '../pages/page.ts';
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
@@ -7,7 +8,7 @@ import type { PasswordRule } from './new-password.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesTextKey } from './pages/text.ts';
 import type { HeldProviderTokens } from './provider-tokens/index.ts';
-import type { StoredContent } from './session-cookie.ts';
+import type { SessionCookie, StoredContent } from './session-cookie.ts';
 import type { BackendSource } from './session-source.ts';
 import type { FlowCookies } from './flow-cookies.ts';
 import type { Supabase } from './supabase.ts';
@@ -27,9 +28,13 @@ export interface BackendContext {
   readonly submitOnce: SubmitOnce;
   /** The OAuth providers' tokens of sign-ins that wait for their second factor. */
   readonly providerTokens: HeldProviderTokens;
+  readonly cookie: SessionCookie;
   readonly source: BackendSource;
   readonly writer: SessionWriter<StoredContent>;
   readonly resolver: SessionResolver<StoredContent>;
   readonly emit: Emit;
   readonly explain: Explain;
 }
+
+/** The context of `backendAuth`, among the parts of its adapter. */
+export const backendPart = partKey<BackendContext>('backend');

@@ -2,6 +2,7 @@ import type { Router } from 'express';
 import { createKeySet } from '../session/keys.ts';
 import { createAcceptance } from '../http/accept.ts';
 import { createAuthRouter } from '../http/router.ts';
+import { Parts } from '../http/adapter.ts';
 import type { AuthorizationServer } from '../http/adapter.ts';
 import { createBackground } from '../tools/background.ts';
 import { cookieAttributes } from '../options/shared.ts';
@@ -21,6 +22,7 @@ import { passkeyRoute } from './passkeys/sign-in-route.ts';
 import { passkeysRoute } from './passkeys/manage-route.ts';
 import { passwordRoute } from './reset/password-route.ts';
 import { verifyRoute } from './factors/verify-route.ts';
+import { backendPart } from './context.ts';
 import type { BackendContext } from './context.ts';
 import { createSubmitOnce } from './double-submit.ts';
 import { readBackendOptions } from './options.ts';
@@ -30,19 +32,16 @@ import { englishText } from './pages/text.ts';
 import { createBrands } from '../pages/options.ts';
 import { createPasswordRule } from './new-password.ts';
 import { createHeldProviderTokens } from './provider-tokens/index.ts';
-import { registerStore } from '../doors/store-session/index.ts';
 import { createSessionCookie, foreignClient } from './session-cookie.ts';
 import { createBackendSource, freshSignIn } from './session-source.ts';
 import { callbackRoute } from './callback-route.ts';
 import { codeRoute } from './email-code/route.ts';
 import { createFlowCookies } from './flow-cookies.ts';
 import { signInRoute, ssoRoute } from './sign-in-route.ts';
-import { registerSql } from '../doors/sql/index.ts';
 import { signUpRoute } from './sign-up/route.ts';
 import { signOutRoute } from './sign-out-route.ts';
 import { createSupabase } from './supabase.ts';
 import { createAttempts } from './throttle/limits.ts';
-import { registerClients } from './supabase-client/index.ts';
 import { createTokenVerifier } from './verify-token.ts';
 
 /**
@@ -59,6 +58,8 @@ export function backendAuth(options?: BackendAuthOptions): Router {
   const backend = createBackend(readBackendOptions(options));
   const { settings, brands, resolver, emit, explain } = backend;
   const { pages } = settings;
+  const parts = new Parts();
+  parts.set(backendPart, backend);
   return createAuthRouter(
     {
       adapter: 'backend',
@@ -92,6 +93,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       renderPage: pages.render,
       emit,
       explain,
+      parts,
     },
     [
       signInRoute(backend),
@@ -187,12 +189,20 @@ function createBackend(settings: BackendOptions): BackendContext {
   const passwordRule = createPasswordRule(settings.passwordMinLength);
   const submitOnce = createSubmitOnce(settings);
   const providerTokens = createHeldProviderTokens(settings);
-  const parts = { settings, brands, supabase, attempts, flows, submitOnce, providerTokens, source, writer, resolver };
-  const backend = { ...parts, passwordRule, emit, explain };
-  registerClients(backend, cookie);
-  registerSql(backend, cookie);
-  registerStore(resolver, async () => (await import('../doors/store-session/backend.ts')).createStoreTokens(backend));
-  return backend;
+  const parts = {
+    settings,
+    brands,
+    supabase,
+    attempts,
+    flows,
+    submitOnce,
+    providerTokens,
+    cookie,
+    source,
+    writer,
+    resolver,
+  };
+  return { ...parts, passwordRule, emit, explain };
 }
 
 /** `GET /auth/session`: the signed-in user; never a token. */

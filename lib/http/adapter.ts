@@ -65,6 +65,36 @@ export interface AuthorizationServer {
   readonly isUser: (claims: AccessTokenClaims) => boolean;
 }
 
+declare const held: unique symbol;
+
+/** Names a part, with the type of what it holds. */
+export type PartKey<Part> = symbol & { readonly [held]: Part };
+
+export function partKey<Part>(name: string): PartKey<Part> {
+  return Symbol(name) as PartKey<Part>;
+}
+
+/** What the doors and rooms of one adapter, or of one request, keep there. They end with it. */
+export class Parts {
+  readonly #held = new Map<symbol, unknown>();
+
+  find<Part>(key: PartKey<Part>): Part | undefined {
+    return this.#held.get(key) as Part | undefined;
+  }
+
+  /** For a part that is there from the start. @throws {Error} where it is not */
+  get<Part>(key: PartKey<Part>): Part {
+    if (!this.#held.has(key)) throw new Error(`there is no part '${String(key.description)}'`);
+    return this.#held.get(key) as Part;
+  }
+
+  /** @returns the part */
+  set<Part>(key: PartKey<Part>, part: NoInfer<Part>): Part {
+    this.#held.set(key, part);
+    return part;
+  }
+}
+
 /** The part of an adapter that the code in `http` uses. */
 export interface Adapter extends ReplyRules {
   readonly adapter: AdapterName;
@@ -123,6 +153,8 @@ export interface Adapter extends ReplyRules {
   readonly renderPage?: RenderPage | undefined;
   readonly emit: Emit;
   readonly explain: Explain;
+  /** What doors and rooms keep of this adapter: its context under the adapter's own key, their state under theirs. */
+  readonly parts: Parts;
 }
 
 const definitions = new WeakMap<object, Adapter>();

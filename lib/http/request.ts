@@ -13,6 +13,7 @@ import type { Resolution } from '../session/source.ts';
 import { outOfTime } from '../session/source.ts';
 import type { Session } from '../types.ts';
 import { NotAccepted } from './accept.ts';
+import { Parts } from './adapter.ts';
 import type { Adapter } from './adapter.ts';
 import { jarOf, readHostCookies, toHostCookie } from './cookie-jar.ts';
 import type { Delivery } from './cookie-jar.ts';
@@ -54,6 +55,7 @@ export class AuthRequest {
   /** The cookies that a route has written, under the adapter's names; without those that depend on the session's state. */
   written: readonly CookieWrite[] = none;
   #brand: Brand | undefined;
+  #parts: Parts | undefined;
   #waits: WaitingTime | undefined;
   #cookies: RequestCookies | undefined;
   /** The names of all cookies that were written, also of those that the response may yet drop. */
@@ -88,6 +90,11 @@ export class AuthRequest {
   /** The address under which provider calls for unverified tokens are counted. */
   get peer(): string | undefined {
     return this.definition.clientAddress?.(this.req) ?? peerAddress(this.req);
+  }
+
+  /** What doors and rooms keep of this request. */
+  get parts(): Parts {
+    return (this.#parts ??= new Parts());
   }
 
   /** What `timeoutMs` leaves for the waits of this request. */

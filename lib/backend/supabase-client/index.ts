@@ -4,34 +4,28 @@ import type { CookieOptions } from '@supabase/ssr';
 import type { SupabaseClient } from '@supabase/supabase-js';
 import type { CookieWrite, RequestCookies } from '../../tools/cookies.ts';
 import { passedAs } from '../../http/passed-adapters.ts';
+import { partKey } from '../../http/adapter.ts';
 import { notMounted } from '../../http/get-session.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { keepPrivate } from '../../http/message.ts';
 import type { BackendSession, Session } from '../../types.ts';
 import { endingHere } from './sign-out.ts';
 import { forwarding } from '../connection.ts';
+import { backendPart } from '../context.ts';
 import type { BackendContext } from '../context.ts';
 import type { BackendOptions } from '../options.ts';
-import type { SessionCookie, StoredContent } from '../session-cookie.ts';
+import type { StoredContent } from '../session-cookie.ts';
 import { flowAttributes, jarOf } from '../../http/cookie-jar.ts';
 import { verifierIn } from '../flow-cookies.ts';
 import type { BackendSource } from '../session-source.ts';
 import { farFuture } from '../supabase-call.ts';
 import { readToken } from '../../session/jwt.ts';
 
-type ClientFactory = (request: AuthRequest, session: Session | null) => Promise<SupabaseClient>;
-
 /** The cookie helpers of the SDK. */
 type Ssr = Pick<typeof SupabaseSsr, 'createChunks' | 'stringToBase64URL'>;
 
-/** The client factory of each adapter, by the resolver in its definition. */
-const factories = new WeakMap<object, ClientFactory>();
 /** One client per request and adapter: two clients would each keep their own copy of the session. */
-const clients = new WeakMap<AuthRequest, { readonly isBearer: boolean; readonly client: Promise<SupabaseClient> }>();
-
-export function registerClients(backend: BackendContext, cookie: SessionCookie): void {
-  factories.set(backend.resolver, (request, session) => createUserClient(backend, cookie, request, session));
-}
+const clientPart = partKey<{ readonly isBearer: boolean; readonly client: Promise<SupabaseClient> }>('client');
 
 /**
  * The request's own Supabase client: it acts as the signed-in user, or anonymously without a session, so row-level security
@@ -45,27 +39,22 @@ export function getSupabaseClient(req: IncomingMessage): Promise<SupabaseClient>
 export function getSupabaseClient<Database>(req: IncomingMessage): Promise<SupabaseClient<Database>>;
 export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseClient> {
   const [request] = passedAs(req, 'backend', 'getSupabaseClient');
-  const factory = request === undefined ? undefined : factories.get(request.definition.resolver);
-  if (request === undefined || factory === undefined) throw notMounted('getSupabaseClient', 'backend', req);
+  if (request === undefined) throw notMounted('getSupabaseClient', 'backend', req);
   // A guard may have accepted the request's bearer token after the cookie's session was resolved.
   const isBearer = request.cachedSession()?.credential === 'bearer';
-  let made = clients.get(request);
+  let made = request.parts.find(clientPart);
   if (made?.isBearer !== isBearer) {
-    made = { isBearer, client: request.resolveSession().then((session) => factory(request, session)) };
-    clients.set(request, made);
+    const client = request.resolveSession().then((session) => createUserClient(request, session));
+    made = request.parts.set(clientPart, { isBearer, client });
   }
   keepPrivate(request.res);
   jarOf(request.res).dependOnSession();
   return made.client;
 }
 
-async function createUserClient(
-  backend: BackendContext,
-  cookie: SessionCookie,
-  request: AuthRequest,
-  session: Session | null,
-): Promise<SupabaseClient> {
-  const { settings, source, writer, resolver } = backend;
+async function createUserClient(request: AuthRequest, session: Session | null): Promise<SupabaseClient> {
+  const backend = request.definition.parts.get(backendPart);
+  const { settings, cookie, source, writer, resolver } = backend;
   if (session?.credential === 'bearer') return createBearerClient(settings, request, session);
   // Loaded with the first client, so that the SDK does not delay the application's start.
   const ssr = await import('@supabase/ssr');

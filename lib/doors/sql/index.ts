@@ -10,8 +10,7 @@ import { jarOf } from '../../http/cookie-jar.ts';
 import { keepPrivate } from '../../http/message.ts';
 import { readToken } from '../../session/jwt.ts';
 import type { Json, Session } from '../../types.ts';
-import type { BackendContext } from '../../backend/context.ts';
-import type { SessionCookie } from '../../backend/session-cookie.ts';
+import { backendPart } from '../../backend/context.ts';
 import type { SqlPool, SqlTransaction } from './pool.ts';
 import { openTransaction } from './transaction.ts';
 import type { UserTransaction } from './transaction.ts';
@@ -41,14 +40,8 @@ interface OpenCall {
 
 const anonymous: SqlSession = Object.freeze({ role: 'anon', claims: Object.freeze({ role: 'anon' }) });
 
-/** The session cookie of each adapter, by the resolver in its definition. */
-const cookies = new WeakMap<object, SessionCookie>();
 /** Tells a nested call, which shares its transaction, from a concurrent one. */
 const openCall = new AsyncLocalStorage<OpenCall>();
-
-export function registerSql({ resolver }: Pick<BackendContext, 'resolver'>, cookie: SessionCookie): void {
-  cookies.set(resolver, cookie);
-}
 
 /**
  * Runs a callback in a PostgreSQL transaction as the signed-in user, so that row-level security applies. Role and claims, from the
@@ -115,8 +108,7 @@ async function identify(
 ): Promise<{ readonly request: AuthRequest; readonly session: SqlSession }> {
   const takesAnon = readAnon(caller, options);
   const [request] = passedAs(req, 'backend', caller);
-  const cookie = request && cookies.get(request.definition.resolver);
-  if (request === undefined || cookie === undefined) throw notMounted(caller, 'backend', req);
+  if (request === undefined) throw notMounted(caller, 'backend', req);
   keepPrivate(request.res);
   jarOf(request.res).dependOnSession();
   const session = await resolve(request);
@@ -125,7 +117,7 @@ async function identify(
     return { request, session: { role: 'authenticated', claims: session.claims } };
   }
   // Such a token is no session. Without this check its request would be anonymous without a word.
-  if (hasOtherRole(request, cookie)) throw otherRole();
+  if (hasOtherRole(request)) throw otherRole();
   if (takesAnon) return { request, session: anonymous };
   throw request.refusedSession === undefined
     ? new AuthError('unauthenticated')
@@ -148,7 +140,8 @@ function otherRole(cause?: unknown): AuthError {
 }
 
 /** Whether the request's cookies hold a token with another role; its signature does not matter for a refusal. */
-function hasOtherRole({ req }: AuthRequest, cookie: SessionCookie): boolean {
+function hasOtherRole({ req, definition }: AuthRequest): boolean {
+  const { cookie } = definition.parts.get(backendPart);
   const { sessions } = cookie.read(parseCookies(req.headers.cookie));
   return sessions.some(({ content }) => readToken(content.access_token).claims['role'] !== 'authenticated');
 }

@@ -1,10 +1,11 @@
 import { isRecord } from '../../tools/json.ts';
 import { createSharedOutcomes } from '../../tools/shared-outcomes.ts';
+import type { Parts } from '../../http/adapter.ts';
 import { clientFacts } from '../../http/message.ts';
-import { brought, refusedTokens, refuseSent, refuseSuperseded, repeatMs } from './index.ts';
-import type { StoreTokens } from './index.ts';
+import { brought, refusedTokens, refuseSent, refuseSuperseded, repeatMs } from './store-tokens.ts';
+import type { StoreTokens } from './store-tokens.ts';
 import { readToken } from '../../session/jwt.ts';
-import type { B2bContext } from '../../b2b/context.ts';
+import { b2bPart } from '../../b2b/context.ts';
 import type { OAuthTokens } from '../../b2b/options.ts';
 import { parseStoredSession } from '../../b2b/seal.ts';
 import type { SealedSession } from '../../b2b/seal.ts';
@@ -12,7 +13,8 @@ import { admit, place } from '../../b2b/sign-in.ts';
 import type { SignedIn } from '../../b2b/sign-in.ts';
 
 /** `storeSession` of `b2bAuth`: signs in with WorkOS' answer to the application's own flow. */
-export function createStoreTokens(context: B2bContext): StoreTokens {
+export function createStoreTokens(parts: Parts): StoreTokens {
+  const context = parts.get(b2bPart);
   const { settings, resolver, source } = context;
   const outcomes = createSharedOutcomes<SignedIn>({ now: settings.now, keepMs: () => repeatMs });
 

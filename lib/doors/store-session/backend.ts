@@ -2,9 +2,11 @@ import { defined, isRecord } from '../../tools/json.ts';
 import { createSharedOutcomes } from '../../tools/shared-outcomes.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
+import type { Parts } from '../../http/adapter.ts';
 import { clientFacts } from '../../http/message.ts';
-import { brought, refusedTokens, refuseSent, refuseSuperseded, repeatMs } from './index.ts';
-import type { StoreTokens } from './index.ts';
+import { brought, refusedTokens, refuseSent, refuseSuperseded, repeatMs } from './store-tokens.ts';
+import type { StoreTokens } from './store-tokens.ts';
+import { backendPart } from '../../backend/context.ts';
 import type { BackendContext } from '../../backend/context.ts';
 import { isSessionOver, presentUser, otherUser, asIssued } from '../../backend/account.ts';
 import { foreignClient, parseContent } from '../../backend/session-cookie.ts';
@@ -16,7 +18,8 @@ import type { PreparedSignIn } from '../../backend/sign-in.ts';
 const maxTokenLength = 12 * 1024;
 
 /** `storeSession` of `backendAuth`: signs in with the tokens of the application's own flow. */
-export function createStoreTokens(backend: BackendContext): StoreTokens {
+export function createStoreTokens(parts: Parts): StoreTokens {
+  const backend = parts.get(backendPart);
   const outcomes = createSharedOutcomes<PreparedSignIn>({ now: backend.settings.now, keepMs: () => repeatMs });
 
   return async (request, tokens, returnTo) => {

@@ -1,42 +1,31 @@
 import type { Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createLazy } from '../../tools/bounded-map.ts';
-import { AuthError, ConfigurationError } from '../../errors.ts';
 import { signInFailed } from '../../session/events.ts';
-import type { FindSuperseded } from '../../session/superseded.ts';
 import type { B2bTokens, BackendTokens, RedirectBody } from '../../types.ts';
-import { definitionOf } from '../../http/adapter.ts';
+import { definitionOf, partKey } from '../../http/adapter.ts';
+import type { Adapter } from '../../http/adapter.ts';
 import { passedAs } from '../../http/passed-adapters.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { notMounted } from '../../http/get-session.ts';
-import { isHeadOpen } from '../../http/message.ts';
 import { refuseCrossSite } from '../../http/origin.ts';
+import { refuseSent } from './store-tokens.ts';
+import type { StoreTokens } from './store-tokens.ts';
 
 export interface StoreSessionOptions {
   /** A root-relative path of this origin, at most 2,048 characters; anything else leads to the start page. */
   readonly returnTo?: unknown;
 }
 
-/**
- * An adapter's part: verifies tokens, signs in with them and writes the cookies.
- *
- * @param returnTo sanitized
- * @returns the next URL
- */
-export type StoreTokens = (request: AuthRequest, tokens: unknown, returnTo: string) => Promise<string>;
+const storePart = partKey<() => Promise<StoreTokens>>('store-session');
 
-/** How long after it was stored the same sign-in is a double submit, in milliseconds. */
-export const repeatMs = 2_000;
-
-/** Tokens that were issued just now may be signed with a new key, and their claims may be due for a renewal. */
-export const brought = { takesStale: true, awaitsKeys: true } as const;
-
-/** By the resolver in the adapter's definition. */
-const stores = new WeakMap<object, () => Promise<StoreTokens>>();
-
-/** @param load called with the first use: most applications have no flow of their own */
-export function registerStore(resolver: object, load: () => Promise<StoreTokens>): void {
-  stores.set(resolver, createLazy(load));
+/** Loaded with the first use: most applications have no flow of their own. */
+function storeOf({ adapter, parts }: Adapter): Promise<StoreTokens> {
+  const load = async (): Promise<StoreTokens> =>
+    adapter === 'b2b'
+      ? (await import('./b2b.ts')).createStoreTokens(parts)
+      : (await import('./backend.ts')).createStoreTokens(parts);
+  return (parts.find(storePart) ?? parts.set(storePart, createLazy(load)))();
 }
 
 /**
@@ -65,11 +54,9 @@ export async function storeSession(
 ): Promise<RedirectBody> {
   const request = requestOf(auth, req);
   refuseSent(request, 'storeSession', res);
-  const load = stores.get(request.definition.resolver);
-  if (load === undefined) throw notMounted('storeSession', request.definition.adapter, request.req);
   request.startedAt = performance.now();
   try {
-    const store = await load();
+    const store = await storeOf(request.definition);
     return { redirectTo: await store(request, tokens, request.returnTo(returnTo)) };
   } catch (error) {
     request.definition.emit(signInFailed(error), request.startedAt);
@@ -80,42 +67,11 @@ export async function storeSession(
   }
 }
 
-/**
- * For tokens that were verified: refuses those that a renewal has replaced.
- *
- * @throws {AuthError} `tokens_refused`, `provider_unavailable`
- */
-export async function refuseSuperseded<Content>(
-  { findSuperseded }: { readonly findSuperseded: FindSuperseded<Content> },
-  { req, peer }: AuthRequest,
-  content: Content,
-): Promise<void> {
-  const reason = await findSuperseded(content, { cookieHeader: req.headers.cookie, peer });
-  if (reason !== undefined) throw refusedTokens(reason);
-}
-
-/** @param reason for operators */
-export const refusedTokens = (reason: string): AuthError => new AuthError('tokens_refused', { reason });
-
 function requestOf(auth: unknown, req: IncomingMessage): AuthRequest {
   const definition = definitionOf('storeSession', auth);
   const request = passedAs(req, definition.adapter, 'storeSession').find((passed) => passed.definition === definition);
   if (request === undefined) throw notMounted('storeSession', definition.adapter, req);
   return request;
-}
-
-/**
- * Refuses a response that can carry no cookie any more.
- *
- * @param res the one that the caller was given, where it was given one
- * @throws {ConfigurationError}
- */
-export function refuseSent(request: AuthRequest, caller: string, res: ServerResponse = request.res): void {
-  if (res !== request.res) throw new ConfigurationError(caller, ['res must be the response to req']);
-  if (isHeadOpen(res)) return;
-  throw new ConfigurationError(caller, [
-    'the headers of the response are already sent, so its cookie would be lost; call it, with await, before you answer',
-  ]);
 }
 
 /**

@@ -5,7 +5,7 @@ import type { AuthRequest } from '../../http/request.ts';
 import { flowAttributes, flowMaxAge } from '../../http/cookie-jar.ts';
 import { notMounted } from '../../http/get-session.ts';
 import { keepPrivate } from '../../http/message.ts';
-import { refuseSent } from './index.ts';
+import { refuseSent } from './store-tokens.ts';
 
 /** Both forms of a nonce: the provider signs one into the id token, and the verifier of the token gets the other. */
 export interface Nonce {
