@@ -41,7 +41,10 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
     redis: ['iron-session', 'node:crypto', 'node:timers/promises', 'valibot'],
     client: [],
   },
-  { doors: ['express', 'node:async_hooks', 'node:crypto', 'node:http', 'node:stream', 'valibot'] },
+  {
+    'backend/webauthn/passkey-page.ts': [],
+    doors: ['express', 'node:async_hooks', 'node:crypto', 'node:http', 'node:stream', 'valibot'],
+  },
   { 'every-entry.ts': [] },
   { 'b2b/index.ts': ['express'], 'backend/index.ts': ['express'] },
   { testing: ['jose', 'node:crypto'], passport: ['node:http'], doctor: ['node:fs', 'node:util'], texts: [] },
@@ -60,8 +63,12 @@ function read(path: string, text = readFileSync(`lib/${path}`, 'utf8')): SourceF
   return readSource(path, text);
 }
 
+/** What a room has for another entry than its adapter's: it belongs to that entry, and its room's code does not import it. */
+const leaf = /^(?:b2b|backend|doors)\/[\w-]+\/(client|doctor|testing)\.ts$/;
+
 /** An entry is a part of its own: it exports what doors and rooms have. */
-const partOf = (path: string): string => (floors.some((parts) => path in parts) ? path : (path.split('/')[0] ?? ''));
+const partOf = (path: string): string =>
+  floors.some((parts) => path in parts) ? path : (leaf.exec(path)?.[1] ?? path.split('/')[0] ?? '');
 const floorOf = (path: string): number => floors.findIndex((parts) => partOf(path) in parts);
 const isRelative = (specifier: string): boolean => specifier.startsWith('.');
 const targetOf = (path: string, specifier: string): string => posix.join(posix.dirname(path), specifier);
@@ -121,6 +128,14 @@ function wrongImportsIn(texts: Readonly<Record<string, string>>): string[] {
   return wrongImports(withFiles(texts)).filter((problem) =>
     Object.keys(texts).some((path) => problem.includes(`: ${path}`)),
   );
+}
+
+/** What the typed client loads of the server's code, into a browser's bundle. */
+function serverImportsOfClient(tree: readonly SourceFile[]): string[] {
+  return tree
+    .filter(({ path }) => partOf(path) === 'client')
+    .flatMap(({ path, runtimeImports }) => runtimeImports.map((to) => targetOf(path, to ?? 'computed')))
+    .filter((target) => partOf(target) !== 'client');
 }
 
 function withFiles(texts: Readonly<Record<string, string>>): SourceFile[] {
@@ -204,11 +219,7 @@ describe('the floors of lib/', () => {
   });
 
   it('give the typed client types and nothing else', () => {
-    const fromOutside = files
-      .filter(({ path }) => partOf(path) === 'client')
-      .flatMap(({ runtimeImports }) => runtimeImports)
-      .filter((specifier) => specifier?.startsWith('./') !== true);
-    expect(fromOutside).toEqual([]);
+    expect(serverImportsOfClient(files)).toEqual([]);
   });
 });
 
@@ -239,6 +250,33 @@ describe('the rules see', () => {
       expect(filesInCircles(withFiles(circle))).toEqual([]);
       expect(filesInCircles(withFiles({ ...circle, 'tools/three.ts': write('./one.ts') }))).toHaveLength(3);
     });
+  });
+
+  const room = { 'route.ts': '', 'client.ts': '', 'doctor.ts': '', 'testing.ts': '' };
+
+  it.each([
+    ['index.ts', './client.ts', 'across'],
+    ['route.ts', './client.ts', 'across'],
+    ['route.ts', './doctor.ts', 'upward'],
+    ['route.ts', './testing.ts', 'upward'],
+    ['client.ts', './route.ts', 'across'],
+    ['client.ts', './doctor.ts', 'upward'],
+    ['doctor.ts', './testing.ts', 'across'],
+    ['client.ts', '../../client/send.ts', undefined],
+    ['doctor.ts', './route.ts', undefined],
+    ['testing.ts', './route.ts', undefined],
+  ])('of %s of a room to %s', (name, specifier, problem) => {
+    const others = Object.entries(room).map(([each, text]) => [`backend/room/${each}`, text]);
+    const path = `backend/room/${name}`;
+    const texts = { ...Object.fromEntries(others), [path]: `import value from '${specifier}';` };
+    expect(wrongImportsIn(texts)).toEqual(problem === undefined ? [] : [`${problem}: ${path} → ${specifier}`]);
+  });
+
+  it("server code that a room's client.ts would bring into a browser", () => {
+    const importing = (text: string) => serverImportsOfClient(withFiles({ 'backend/room/client.ts': text }));
+    expect(importing("import { reply } from '../../http/reply.ts';")).toEqual(['http/reply.ts']);
+    expect(importing("import type { Reply } from '../../http/reply.ts';")).toEqual([]);
+    expect(importing("import { createClient } from '../../client/send.ts';")).toEqual([]);
   });
 
   it.each(['void import(name);', 'require(name);', 'void import(`./${name}.ts`);', 'void import("./a" + ".ts");'])(

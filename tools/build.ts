@@ -16,8 +16,14 @@ const imported = [
 ];
 const commands = { cli: 'bin/cli.ts', 'doctor/cli': 'lib/doctor/cli.ts', providers: 'stand-ins/providers-only.ts' };
 
+/** What belongs to an entry of its own, and not to its room's adapter. */
+const leaf = /\/(?:client|doctor|testing)\.ts$/;
+
 /** A file in dist/, and its modules by their paths below lib/. */
-const part = (name: string, modules: RegExp) => ({ name, test: (module: string) => modules.test(pathInLib(module)) });
+const part = (name: string, modules: RegExp) => ({
+  name,
+  test: (module: string) => modules.test(pathInLib(module)) && !leaf.test(pathInLib(module)),
+});
 
 /** The lowest floor first: a module belongs to the first part that it matches, with those that it imports. */
 const parts = [

@@ -1,4 +1,4 @@
-// Writes the script of the pages that ask for a passkey into lib/, minified, from `lib/client/passkey-page.ts`; `--check` only
+// Writes the script of the pages that ask for a passkey into lib/, minified, from `lib/backend/webauthn/passkey-page.ts`; `--check` only
 // reports whether it is current.
 // Usage: npm run build:passkey-script
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -8,13 +8,13 @@ import { rolldown } from 'rolldown';
 const path = 'lib/backend/webauthn/script.ts';
 
 const bundle = await rolldown({
-  input: 'lib/client/passkey-page.ts',
+  input: 'lib/backend/webauthn/passkey-page.ts',
   platform: 'browser',
   transform: { target: 'es2020' },
 });
 const { output } = await bundle.generate({ format: 'iife', minify: true, strict: true, comments: false });
 await bundle.close();
-const source = `/** The minified script of \`lib/client/passkey-page.ts\`. \`npm run build:passkey-script\` writes this file. */
+const source = `/** The minified script of \`lib/backend/webauthn/passkey-page.ts\`. \`npm run build:passkey-script\` writes this file. */
 export const passkeyScript = ${JSON.stringify(output[0].code.trim())};
 `;
 const text = await format(source, { ...(await resolveConfig(path)), filepath: path });

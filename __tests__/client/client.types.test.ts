@@ -78,10 +78,10 @@ describe('the types of the typed client', () => {
     expect(Object.keys(backend)).toEqual([
       'login',
       'signup',
+      'resend',
       'oauth',
       'logout',
       'session',
-      'resend',
       'forgot',
       'password',
       'verify',

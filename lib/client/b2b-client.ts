@@ -1,22 +1,22 @@
 import type { B2bSessionBody, RedirectBody } from '../types.ts';
-import { createClient, prefixPaths } from './send.ts';
-import type { CallOptions, ClientOptions, ClientResult, PostCall } from './send.ts';
+import { organizationsRoutes } from '../b2b/organizations/client.ts';
+import type { OrganizationsCalls, OrganizationsPaths } from '../b2b/organizations/client.ts';
+import { createClient } from './send.ts';
+import type { CallOptions, ClientOptions, ClientResult } from './send.ts';
 
-const defaultPaths = {
-  /** Default `/login`. */
-  login: '/login',
-  /** Default `/signup`. */
-  signup: '/signup',
-  /** Default `/logout`. */
-  logout: '/logout',
-  /** Default `/auth/session`. */
-  session: '/auth/session',
-  /** Default `/organization`. */
-  organization: '/organization',
-};
+export type { OrganizationCall } from '../b2b/organizations/client.ts';
 
 /** The paths of the B2B adapter's routes. */
-export interface B2bPaths extends Readonly<typeof defaultPaths> {}
+export interface B2bPaths extends OrganizationsPaths {
+  /** Default `/login`. */
+  readonly login: string;
+  /** Default `/signup`. */
+  readonly signup: string;
+  /** Default `/logout`. */
+  readonly logout: string;
+  /** Default `/auth/session`. */
+  readonly session: string;
+}
 
 /** The parameters of hosted sign-in; all except `returnTo` are passed to the provider. */
 export interface HostedSignInQuery {
@@ -34,13 +34,8 @@ export interface HostedSignInCall extends CallOptions {
   readonly query?: HostedSignInQuery;
 }
 
-export type OrganizationCall = PostCall<{
-  /** The WorkOS id of the organization to switch to. */
-  readonly organizationId: string;
-}>;
-
 /** Methods never reject; check `error`. */
-export interface B2bClient {
+export interface B2bClient extends OrganizationsCalls {
   /** Starts hosted sign-in: send the browser to `data.redirectTo`. */
   login(call?: HostedSignInCall): Promise<ClientResult<RedirectBody>>;
   /** Starts hosted sign-up: send the browser to `data.redirectTo`. */
@@ -49,11 +44,6 @@ export interface B2bClient {
   logout(call?: CallOptions): Promise<ClientResult<RedirectBody>>;
   /** Who is signed in; without a session the error with status 401 and code `unauthenticated`. */
   session(call?: CallOptions): Promise<ClientResult<B2bSessionBody>>;
-  /**
-   * Switches the session to another organization; send the browser to `data.redirectTo`, which leads to the provider where it
-   * wants a sign-in for this organization. A refusal is the error with status 403, and the session stays as it is.
-   */
-  organization(call: OrganizationCall): Promise<ClientResult<RedirectBody>>;
 }
 
 /**
@@ -65,12 +55,11 @@ export interface B2bClient {
  * if (data) location.assign(data.redirectTo);
  */
 export function createB2bClient(options: ClientOptions<B2bPaths> = {}): B2bClient {
-  const paths = { ...prefixPaths(options.pathPrefix, defaultPaths), ...options.paths };
-  return createClient<B2bClient>(options, {
-    login: { path: paths.login, get: 'redirectTo' },
-    signup: { path: paths.signup, get: 'redirectTo' },
-    logout: { path: paths.logout, post: 'redirectTo' },
-    session: { path: paths.session, get: 'user' },
-    organization: { path: paths.organization, post: 'redirectTo' },
+  return createClient<B2bClient, B2bPaths>(options, {
+    login: { path: '/login', get: 'redirectTo' },
+    signup: { path: '/signup', get: 'redirectTo' },
+    logout: { path: '/logout', post: 'redirectTo' },
+    session: { path: '/auth/session', get: 'user' },
+    ...organizationsRoutes,
   });
 }

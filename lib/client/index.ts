@@ -1,6 +1,6 @@
 export * from './b2b-client.ts';
 export * from './backend-client.ts';
-export * from './webauthn.ts';
+export * from '../backend/webauthn/client.ts';
 export type {
   CallOptions,
   ClientError,

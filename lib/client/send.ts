@@ -48,36 +48,35 @@ export interface ReturnTo {
   readonly returnTo?: string;
 }
 
+/** Email and password, to sign in or to create an account. */
+export type PasswordCall = PostCall<{ readonly email: string; readonly password: string }>;
+
 /** A route: the members that identify a valid response to each method. */
-export interface Route {
+interface Route {
+  /** The adapter's default. */
   readonly path: string;
-  readonly get?: Proof | readonly Proof[];
-  readonly post?: Proof | readonly Proof[];
+  /** In the option `paths`. Default: the call's name. */
+  readonly pathName?: string;
+  readonly get?: string | readonly string[];
+  readonly post?: string | readonly string[];
 }
+
+/** A route for each call. */
+export type Routes<Calls> = Readonly<Record<keyof Calls, Route>>;
 
 interface Call extends CallOptions {
   readonly query?: object;
   readonly body?: object;
 }
 
-type Proof =
-  'redirectTo' | 'user' | 'message' | 'factorId' | 'factors' | 'challengeId' | 'passkeys' | 'client' | 'apps';
-
 /** The adapter's rule for `pathPrefix` (`lib/options/read.ts`): the prefix stands in for `/auth`. */
-export function prefixPaths<Paths extends Readonly<Record<string, string>>>(
-  prefix: string | undefined,
-  paths: Paths,
-): Paths {
-  if (prefix === undefined) return paths;
-  const moved = Object.entries(paths).map(([name, path]) => [name, prefix + path.replace(/^\/auth(?=\/)/, '')]);
-  return Object.fromEntries(moved) as Paths;
+export function prefixPath(prefix: string | undefined, path: string): string {
+  return prefix === undefined ? path : prefix + path.replace(/^\/auth(?=\/)/, '');
 }
 
 /** A method for each route, which posts where there is a body or nothing to get. None rejects: every failure becomes an `error`. */
-export function createClient<Client>(
-  options: ClientOptions<unknown>,
-  routes: Readonly<Record<keyof Client, Route>>,
-): Client {
+export function createClient<Client, Paths>(options: ClientOptions<Paths>, routes: Routes<Client>): Client {
+  const moved: Readonly<Record<string, string>> = { ...options.paths };
   const base = (options.baseUrl ?? '').replace(/\/$/, '');
   const credentials = /^(\w+:)?\/\//.test(base) ? 'include' : 'same-origin';
 
@@ -104,7 +103,10 @@ export function createClient<Client>(
     }
   }
 
-  const methods = Object.entries<Route>(routes).map(([name, route]) => [name, (call: Call = {}) => send(route, call)]);
+  const methods = Object.entries<Route>(routes).map(([name, route]) => {
+    const path = moved[route.pathName ?? name] ?? prefixPath(options.pathPrefix, route.path);
+    return [name, (call: Call = {}) => send({ ...route, path }, call)];
+  });
   return Object.fromEntries(methods) as Client;
 }
 

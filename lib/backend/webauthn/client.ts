@@ -8,6 +8,20 @@ export interface PasskeyRequest {
   readonly signal?: AbortSignal;
 }
 
+/** The answer of a passkey or a security key. */
+export interface CredentialFields {
+  /** Of the challenge that it answers. */
+  readonly challengeId: string;
+  /** What `getPasskey` or `createPasskey` resolved to, or the browser's `credential.toJSON()`. */
+  readonly credential: CredentialJson;
+}
+
+/** A challenge for `getPasskey` or `createPasskey`. It works once, for five minutes, and in this browser. */
+export interface ChallengeBody {
+  readonly challengeId: string;
+  readonly options: CredentialJson;
+}
+
 /**
  * Asks the visitor for a passkey or a security key: `data.options` of the typed client in, `credential` of its next call out.
  *

@@ -9,8 +9,8 @@
  * - `data-error` marks texts by the names of the browser's errors; the one without a name is for all others.
  * - `data-fallback` outside of the forms marks what is for browsers that cannot do this.
  */
-import { createPasskey, getPasskey } from './webauthn.ts';
-import type { CredentialJson } from './webauthn.ts';
+import { createPasskey, getPasskey } from './client.ts';
+import type { CredentialJson } from './client.ts';
 
 interface Element {
   hidden: boolean;
