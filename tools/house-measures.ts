@@ -58,7 +58,7 @@ export function measure(plan: Plan, lib: readonly Source[], tests: readonly Sour
     'maps and sets in session/': countNodes(code.filter(inPart('session')), isEmptyCollection),
     'calls of a deadline': countNodes(code, isDeadline),
     'registries of a module (WeakMaps)': countNodes(code, isRegistry),
-    'lines of the throttle': linesOf(code, /throttle(?!\/client-address)/),
+    'lines of the throttle': linesOf(code, /throttle(?!\/(?:client-address|options))/),
     'tests that import internals, in percent': internalTests(tests),
     'lines of lib/ without translations': { value: code.reduce((sum, { lines }) => sum + lines, 0) },
     'lines of refresh and ending': linesOf(

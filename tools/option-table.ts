@@ -144,14 +144,19 @@ function declarationOf(name: string): ts.InterfaceDeclaration {
   throw new Error(`No interface ${name} in lib/`);
 }
 
-/** The members of a `const` object in the interface's file. */
+/** The members of a `const` object: of the interface's file, else of the room that the file takes it from. */
 function entriesOf(name: string, source: ts.SourceFile): readonly ts.ObjectLiteralElementLike[] {
+  const found = [source, ...sources].map((each) => objectIn(each, name)).find((object) => object !== undefined);
+  if (found === undefined) throw new Error(`No object ${name}`);
+  return found.properties;
+}
+
+function objectIn(source: ts.SourceFile, name: string): ts.ObjectLiteralExpression | undefined {
   const declarations = source.statements.flatMap((each) =>
     ts.isVariableStatement(each) ? each.declarationList.declarations : [],
   );
-  const { initializer } = declarations.find((each) => each.name.getText() === name) ?? {};
-  if (initializer === undefined || !ts.isObjectLiteralExpression(initializer)) throw new Error(`No object ${name}`);
-  return initializer.properties;
+  const initializer = declarations.find((each) => each.name.getText() === name)?.initializer;
+  return initializer !== undefined && ts.isObjectLiteralExpression(initializer) ? initializer : undefined;
 }
 
 /** What an interface takes from schema entries, and its own members; without those of other interfaces. */

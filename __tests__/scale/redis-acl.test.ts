@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import type { ThrottleRedisClient } from '../../lib/backend/option-schema.ts';
+import type { ThrottleRedisClient } from '../../lib/backend/throttle/options.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { RedisClient } from '../../lib/redis/index.ts';
 import type { SharedCoordinator } from '../../lib/session/coordinator.ts';

@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { AuthError } from '../../lib/errors.ts';
 import { createAttempts } from '../../lib/backend/throttle/limits.ts';
-import type { ThrottleRedisClient } from '../../lib/backend/option-schema.ts';
+import type { ThrottleRedisClient } from '../../lib/backend/throttle/options.ts';
 import type { End } from '../../lib/backend/throttle/counter.ts';
 import type { Emit } from '../../lib/session/events.ts';
 

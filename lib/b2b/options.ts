@@ -8,7 +8,7 @@ import {
   callback,
   cookieEntries,
   cookieName,
-  defaultsOf,
+  pathsOf,
   group,
   issuers,
   pageUrl,
@@ -263,7 +263,7 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
       schema,
       env: b2bVariables,
       sdks: b2bSdks,
-      paths: defaultsOf({ ...pathEntries, stylesheetPath: sharedEntries.stylesheetPath }),
+      paths: pathsOf({ ...pathEntries, stylesheetPath: sharedEntries.stylesheetPath }),
       check: (given) => [
         ...(given['cookiePassword'] === undefined && environment['NODE_ENV'] === 'production'
           ? [

@@ -15,6 +15,7 @@ import type { BackendContext } from './context.ts';
 import { localUrl } from './forms.ts';
 import { changedAnswer, heldSession, prepareLink } from './link-sign-in.ts';
 import { otherLinkAnswer } from './mail.ts';
+import { offers } from './options.ts';
 import { linkExpiredPage, pleaseSignInPage } from './pages/notice.ts';
 import { siteFor } from './pages/parts.ts';
 import { callbackError, codeOf, isOwnRefusal } from './provider-errors.ts';
@@ -92,9 +93,9 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
 /** @returns a function that exchanges a code once for all requests with the same code and verifiers */
 function createSpendCode(backend: BackendContext): SpendCode {
   const { settings, source, supabase, flows } = backend;
-  const { now, signInMethods } = settings;
+  const { now } = settings;
   // Where passwords are off there is no page for a new one, so the link signs in like any other.
-  const hasPasswords = signInMethods.includes('password');
+  const hasPasswords = offers(settings, 'password');
   const life = { joinMs: codeMemoryMs, keepMs: () => codeMemoryMs, failureMs: codeMemoryMs };
   const outcomes = createSharedOutcomes<Outcome>({ now, ...life });
   const tries = createBoundedMap<{ readonly count: number }>({ max: 10_000, ttlMs: codeMemoryMs, now });

@@ -25,7 +25,7 @@ import { verifyRoute } from './factors/verify-route.ts';
 import { backendPart } from './context.ts';
 import type { BackendContext } from './context.ts';
 import { createSubmitOnce } from './double-submit.ts';
-import { readBackendOptions } from './options.ts';
+import { offers, readBackendOptions } from './options.ts';
 import type { BackendAuthOptions } from './option-schema.ts';
 import type { BackendOptions } from './options.ts';
 import { englishText } from './pages/text.ts';
@@ -122,14 +122,15 @@ function authorizationServerOf({ settings, resolver }: BackendContext): Authoriz
 
 /** Routes that the options switch on or off. A route that is off does not exist, and the application may use its path. */
 function optionalRoutes(backend: BackendContext): AuthRoute[] {
-  const { signInMethods, signUp, sso, oauthConsent } = backend.settings;
-  const hasPasswords = signInMethods.includes('password');
+  const { settings } = backend;
+  const { signUp, sso, oauthConsent } = settings;
+  const hasPasswords = offers(settings, 'password');
   return [
     ...(hasPasswords ? [forgotRoute(backend), passwordRoute(backend)] : []),
     ...(hasPasswords && signUp !== false ? [signUpRoute(backend)] : []),
-    ...(signInMethods.includes('code') ? [codeRoute(backend)] : []),
+    ...(offers(settings, 'code') ? [codeRoute(backend)] : []),
     ...(sso ? [ssoRoute(backend)] : []),
-    ...(signInMethods.includes('passkey')
+    ...(offers(settings, 'passkey')
       ? [passkeyRoute(backend), passkeysRoute(backend), passkeyScriptRoute(backend.settings)]
       : []),
     ...(oauthConsent ? oauthRoutes(backend) : []),
@@ -229,12 +230,12 @@ export type {
   BackendCookieOptions,
   BackendPagesOptions,
   BackendSignIn,
-  OAuthProviderOptions,
+  BackendSignOut,
   OnBackendSignIn,
-  SignUpOptions,
-  ThrottleOptions,
-  ThrottleRedisClient,
+  OnBackendSignOut,
 } from './option-schema.ts';
+export type { OAuthProviderOptions } from './oauth/options.ts';
+export type { FieldMessages, SignUpData, SignUpOptions } from './sign-up/options.ts';
+export type { ThrottleOptions, ThrottleRedisClient } from './throttle/options.ts';
 export type { PagesTextKey, Translation } from './pages/text.ts';
-export type { BackendSignOut, FieldMessages, OnBackendSignOut, SignUpData } from './sign-up/options.ts';
 export * from '../every-entry.ts';

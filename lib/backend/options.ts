@@ -2,12 +2,17 @@ import type * as v from 'valibot';
 import { cookieProblems } from '../http/cookie-jar.ts';
 import { comparablePath } from '../http/message.ts';
 import { nameOf, readOptions } from '../options/read.ts';
-import { backendSchema, env, paths } from './option-schema.ts';
+import { backendSchema, env, paths, roomProblems } from './option-schema.ts';
 import type { BackendAuthOptions } from './option-schema.ts';
 import { readToken } from '../session/jwt.ts';
 import type { Token } from '../session/jwt.ts';
 
 export type BackendOptions = Omit<v.InferOutput<typeof backendSchema>, 'cookieName'> & { readonly cookieName: string };
+
+/** Whether people sign in here by this method; the name of a room that is not there is none. */
+export function offers({ signInMethods }: Pick<BackendOptions, 'signInMethods'>, method: string): boolean {
+  return signInMethods.some((each) => each === method);
+}
 
 /** The packages that an application installs for this adapter. */
 export const backendSdks = ['@supabase/ssr', '@supabase/supabase-js'];
@@ -24,7 +29,7 @@ export function readBackendOptions(input: BackendAuthOptions | undefined, enviro
       paths,
       check: (given, _, variables) => [
         ...keyProblems(given, variables),
-        ...providerProblems(given),
+        ...roomProblems.flatMap((problemsOf) => problemsOf(given)),
         ...pageProblems(given),
         ...cookieProblems(given),
       ],
@@ -53,22 +58,19 @@ function keyProblems(
   ];
 }
 
-function providerProblems({ providers }: Readonly<Record<string, unknown>>): string[] {
-  if (!Array.isArray(providers)) return [];
-  const names = providers.map((each: unknown) =>
-    typeof each === 'object' && each !== null && 'name' in each ? each.name : each,
-  );
-  const twice = names.filter((name, index) => names.indexOf(name) !== index);
-  return [...new Set(twice)].map((name) => `providers names ${JSON.stringify(name)} twice`);
-}
-
-const ownPages = [
+/** A room that is not there has no path. */
+const ownPages: readonly (readonly ['signIn' | 'signUp', string])[] = [
   ['signIn', 'loginPath'],
   ['signUp', 'signupPath'],
-] as const;
+];
+const pathOf: Readonly<Record<string, string>> = paths;
 
 /** With `render`, a page on the route itself is no other page. */
-function builtInPlaces({ pages, appBaseUrl, ...given }: v.InferOutput<typeof backendSchema>): {
+function builtInPlaces({
+  pages,
+  appBaseUrl,
+  ...given
+}: Pick<BackendOptions, 'pages' | 'appBaseUrl'> & Readonly<Record<string, unknown>>): {
   readonly signIn?: undefined;
   readonly signUp?: undefined;
 } {
@@ -82,7 +84,7 @@ function pageProblems({ pages, ...given }: Readonly<Record<string, unknown>>): s
   // It is then the page that `render` shows there.
   if (Reflect.get(pages, 'render') !== undefined) return [];
   return ownPages
-    .filter(([page, path]) => isAt(Reflect.get(pages, page), given[path] ?? paths[path], given['appBaseUrl']))
+    .filter(([page, path]) => isAt(Reflect.get(pages, page), given[path] ?? pathOf[path], given['appBaseUrl']))
     .map(([page, path]) => `pages.${page} is ${path} itself; leave it out for the built-in page`);
 }
 

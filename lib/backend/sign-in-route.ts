@@ -15,8 +15,9 @@ import { asBadAddress, FormProblem, readCaptcha, readEmail, readPassword } from 
 import { formRoute, redirectUrl } from './forms.ts';
 import { rethrowAs } from './fields.ts';
 import { wantsOtherAccount } from './forms.ts';
-import { providerName } from './option-schema.ts';
-import type { OAuthProviderOptions } from './option-schema.ts';
+import { providerName } from './oauth/options.ts';
+import type { OAuthProviderOptions } from './oauth/options.ts';
+import { offers } from './options.ts';
 import type { BackendOptions } from './options.ts';
 import { signedInPage, signInPage } from './pages/credentials.ts';
 import { siteFor } from './pages/parts.ts';
@@ -56,7 +57,7 @@ export function signInRoute(backend: BackendContext): AuthRoute {
       const email = fields.get('email') ?? session?.user.email ?? undefined;
       return signInPage(siteFor(backend, request), request, { returnTo, isOtherAccount, email, error });
     },
-    ...(settings.signInMethods.includes('password') && { submit }),
+    ...(offers(settings, 'password') && { submit }),
   });
 }
 

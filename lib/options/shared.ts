@@ -36,7 +36,8 @@ export const group = <Options extends object>(entries: Readonly<Record<keyof Opt
     `must be an object with ${listOf(Object.keys(entries))}`,
   ) as v.GenericSchema as v.GenericSchema<Options>;
 
-const listOf = (names: readonly string[]): string => `${names.slice(0, -1).join(', ')} or ${names.at(-1) ?? ''}`;
+export const listOf = (names: readonly string[], last = 'or'): string =>
+  `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1) ?? ''}`;
 
 /** A function option; only its being a function is checked, not its signature. */
 export const callback = <T>(signature: string) =>
@@ -116,11 +117,13 @@ const pathPrefix = literalPath('/v1/auth');
 /** Whether it is a valid value of the option `pathPrefix`. */
 export const isPathPrefix = (value: unknown): value is string => v.is(pathPrefix, value);
 
-/** The defaults of entries that are route paths. */
-export const defaultsOf = <Option extends string>(entries: Readonly<Record<Option, ReturnType<typeof routePath>>>) =>
+/** The defaults of the entries that are paths of routes: their names end in `Path`. */
+export const pathsOf = <Entries extends v.ObjectEntries>(entries: Entries) =>
   Object.fromEntries(
-    Object.entries<ReturnType<typeof routePath>>(entries).map(([option, entry]) => [option, entry.default]),
-  ) as Readonly<Record<Option, string>>;
+    Object.entries(entries).flatMap(([name, entry]) =>
+      name.endsWith('Path') ? [[name, v.getDefault(entry as ReturnType<typeof routePath>)]] : [],
+    ),
+  ) as Readonly<Record<Extract<keyof Entries, `${string}Path`>, string>>;
 
 /** A page of the application: root-relative, or absolute where it is on another host. */
 export const pageUrl = v.pipe(

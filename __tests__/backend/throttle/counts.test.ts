@@ -4,7 +4,7 @@ import { jest } from '@jest/globals';
 import { AuthError } from '../../../lib/errors.ts';
 import { slotOf } from '../../../lib/tools/redis-slot.ts';
 import { createAttempts } from '../../../lib/backend/throttle/limits.ts';
-import type { ThrottleRedisClient } from '../../../lib/backend/option-schema.ts';
+import type { ThrottleRedisClient } from '../../../lib/backend/throttle/options.ts';
 import { fakeTimeoutSignals } from '../../support/fake-timeouts.ts';
 import { createThrottle } from '../../support/throttle.ts';
 import type { OpenAttempt, Throttle, ThrottleParts } from '../../support/throttle.ts';

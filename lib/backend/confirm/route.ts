@@ -10,6 +10,7 @@ import { subjectFormRoute } from '../forms.ts';
 import type { Next } from '../forms.ts';
 import { changedAnswer, heldSession, prepareLink } from '../link-sign-in.ts';
 import { otherLinkAnswer } from '../mail.ts';
+import { offers } from '../options.ts';
 import type { BackendOptions } from '../options.ts';
 import { confirmPage } from './page.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
@@ -27,8 +28,8 @@ interface Link {
 const types: readonly EmailOtpType[] = ['email', 'signup', 'magiclink', 'invite', 'recovery', 'email_change'];
 
 /** These links lead to a new password before the session starts. Where passwords are off, they sign in like other links. */
-function isForPassword({ signInMethods }: BackendOptions, type: string): boolean {
-  return signInMethods.includes('password') && (type === 'recovery' || type === 'invite');
+function isForPassword(settings: BackendOptions, type: string): boolean {
+  return offers(settings, 'password') && (type === 'recovery' || type === 'invite');
 }
 
 /** Without a link's data, the page asks whether a link that was used up may replace another user's session. */

@@ -12,6 +12,7 @@ import type { Session } from '../../types.ts';
 import { outOfTime } from '../connection.ts';
 import { callAs, isSessionOver, isVerified, listedFactors, presentUser } from '../account.ts';
 import type { BackendContext } from '../context.ts';
+import { offers } from '../options.ts';
 import { isTimeout } from '../provider-errors.ts';
 import type { StoredContent } from '../session-cookie.ts';
 import type { SupabaseCall, Visitor } from '../supabase-call.ts';
@@ -68,7 +69,7 @@ export function isCodeType(type: string): boolean {
 
 /** Whether the options let security keys be second factors. */
 export function hasKeys({ settings }: Pick<BackendContext, 'settings'>): boolean {
-  return settings.signInMethods.includes('passkey');
+  return offers(settings, 'passkey');
 }
 
 function readFactor(value: unknown): Factor {

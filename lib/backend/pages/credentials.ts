@@ -7,6 +7,7 @@ import type { Reply } from '../../http/reply.ts';
 import { codeAddressForm } from '../email-code/page.ts';
 import { providerButtons, providerChoices } from '../oauth/buttons.ts';
 import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../webauthn/page.ts';
+import { offers } from '../options.ts';
 import { emailField, field, focusOf } from './field.ts';
 import {
   forgotLink,
@@ -31,7 +32,7 @@ interface SignInState extends FormState {
 export function signInPage(site: Site, request: PageRequest, state: SignInState): Reply {
   const { settings, text } = site;
   const { email } = state;
-  const hasPasswords = settings.signInMethods.includes('password');
+  const hasPasswords = offers(settings, 'password');
   const shown = state.error && formErrorOf(state.error, text);
   // Beside the field to correct, not above the buttons of the providers.
   const isWrong = hasPasswords && state.error?.code === 'invalid_credentials';
@@ -46,7 +47,7 @@ export function signInPage(site: Site, request: PageRequest, state: SignInState)
   const fields = html`${emailField(site, { value: email, error, hasFocus: focus === 'email' }, autocomplete)}
 ${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'current-password', aside: forgot, error, hasFocus: focus === 'password' })}
 <button>${text.signInButton}</button>
-${settings.signInMethods.includes('code') && html`<button class="quiet" formaction="${safeHref(request.localPath(settings.codePath))}" formnovalidate>${text.toCodeButton}</button>`}`;
+${offers(settings, 'code') && html`<button class="quiet" formaction="${safeHref(request.localPath(settings.codePath))}" formnovalidate>${text.toCodeButton}</button>`}`;
   return showPage(site, request, {
     facts: signInFacts(site, request, state, canResend),
     heading: signInHeading(site, request),
@@ -57,13 +58,13 @@ ${settings.signInMethods.includes('code') && html`<button class="quiet" formacti
     ...(offersPasskeys(site) && { script: ceremonyScript(site, request, settings.passkeyPath) }),
     content: html`${formAlert(site, request, error, canResend && postForm(request.localPath(settings.resendPath), { email, ...hidden }, resend))}
 ${providerButtons(site, request, state)}
-${hasPasswords ? postForm(request.localPath(settings.loginPath), hidden, fields) : settings.signInMethods.includes('code') && codeAddressForm(site, request, { ...state, autocomplete }, error)}
+${hasPasswords ? postForm(request.localPath(settings.loginPath), hidden, fields) : offers(settings, 'code') && codeAddressForm(site, request, { ...state, autocomplete }, error)}
 ${offersPasskeys(site) && passkeyForm(site, request, state)}
 ${otherWays(site, request, state)}`,
   });
 }
 
-const offersPasskeys = ({ settings }: Site): boolean => settings.signInMethods.includes('passkey');
+const offersPasskeys = ({ settings }: Site): boolean => offers(settings, 'passkey');
 
 /** Browsers offer passkeys in the field with `webauthn` (HTML §4.10.18.7.1), once the page's script asks for one. */
 function usernameOf(site: Site): 'username' | 'username webauthn' {
@@ -87,11 +88,11 @@ function passkeyForm(site: Site, request: PageRequest, state: SignInState): Html
 
 /** A button for single sign-on and a link to sign-up, where the options enable them. */
 function otherWays({ settings, text }: Site, request: PageRequest, state: FormState): HtmlValue {
-  const { signInMethods, signUp, sso, pages } = settings;
+  const { signUp, sso, pages } = settings;
   const ssoHref = withReturnTo(request.localPath(settings.ssoPath), state);
   const signUpHref = withReturnTo(pages.signUp ?? request.localPath(settings.signupPath), state);
   return html`${sso && html`<p><a class="button quiet" href="${safeHref(ssoHref)}">${text.toSsoLink}</a></p>`}
-${signUp && signInMethods.includes('password') && html`<p class="actions">${text.toSignUp} <a href="${safeHref(signUpHref)}">${text.toSignUpLink}</a></p>`}`;
+${signUp && offers(settings, 'password') && html`<p class="actions">${text.toSignUp} <a href="${safeHref(signUpHref)}">${text.toSignUpLink}</a></p>`}`;
 }
 
 /** Names the product, unless the application overrides only the heading without a title. */
@@ -104,8 +105,8 @@ function signInHeading({ text }: Site, { brand }: PageRequest): Text {
 /** The sign-in page as data. @param canResend whether the account still needs the email that confirms its address */
 function signInFacts(site: Site, request: PageRequest, state: FormState, canResend: boolean): PageFacts {
   const { settings } = site;
-  const { signInMethods: methods, signUp, sso, pages } = settings;
-  const [hasPasswords, hasCodes] = [methods.includes('password'), methods.includes('code')];
+  const { signUp, sso, pages } = settings;
+  const [hasPasswords, hasCodes] = [offers(settings, 'password'), offers(settings, 'code')];
   const to = (path: string): string => withReturnTo(request.localPath(path), state);
   return {
     kind: 'sign_in',
@@ -120,7 +121,7 @@ function signInFacts(site: Site, request: PageRequest, state: FormState, canRese
       sso: sso && to(settings.ssoPath),
       code: hasCodes && to(settings.codePath),
       resend: canResend && request.localPath(settings.resendPath),
-      passkey: methods.includes('passkey') && request.localPath(settings.passkeyPath),
+      passkey: offers(settings, 'passkey') && request.localPath(settings.passkeyPath),
     },
     choices: providerChoices(site, request, state),
   };

@@ -3,6 +3,7 @@ import type { Html, Text } from '../../tools/html.ts';
 import type { AuthError } from '../../errors.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
+import { offers } from '../options.ts';
 import { backToSignIn, forgotLink, formValues, returnToOf, showPage, withReturnTo } from './parts.ts';
 import type { FormState, PageRequest, Site } from './parts.ts';
 import { hasResendForm, resendForm } from './resend.ts';
@@ -67,7 +68,7 @@ export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: str
       values: { returnTo },
       links: {
         signIn: request.signInUrl(returnTo),
-        forgot: site.settings.signInMethods.includes('password') && forgotUrl(site, request, { returnTo }),
+        forgot: offers(site.settings, 'password') && forgotUrl(site, request, { returnTo }),
       },
     },
     heading: text.pleaseSignInHeading,
@@ -76,7 +77,7 @@ export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: str
     lead: text.pleaseSignInText,
     leadRole: 'status',
     content: html`${actionLink(request.signInUrl(returnTo), text.signInButton)}
-${site.settings.signInMethods.includes('password') && html`<p class="actions">${forgotLink(site, request, { returnTo })}</p>`}`,
+${offers(site.settings, 'password') && html`<p class="actions">${forgotLink(site, request, { returnTo })}</p>`}`,
   });
 }
 

@@ -1,11 +1,9 @@
 import type { Request } from 'express';
 import * as v from 'valibot';
-import { callback } from '../../options/shared.ts';
+import { callback, group, routePath } from '../../options/shared.ts';
 import type { OptionsOf } from '../../options/shared.ts';
-import type { SignOutOf } from '../../http/sign-out-hook.ts';
-import type { BackendSession } from '../../types.ts';
 
-export const signUpEntries = {
+const signUpParts = {
   /**
    * The new user's metadata (`user_metadata` of Supabase, in every access token), at most 4 KB of JSON. `req.body` holds the fields
    * of the form or JSON. Return only what you need: it is no place for secrets.
@@ -26,8 +24,17 @@ export type SignUpData = object | null | undefined;
 export type FieldMessages = Readonly<Record<string, string | undefined>> | null | undefined;
 
 /** What a sign-up stores beside address and password. */
-export interface SignUpOptions extends OptionsOf<typeof signUpEntries> {}
+export interface SignUpOptions extends OptionsOf<typeof signUpParts> {}
 
-export interface BackendSignOut extends SignOutOf<BackendSession> {}
-
-export type OnBackendSignOut = (signOut: BackendSignOut) => unknown;
+export const signUpEntries = {
+  /**
+   * Whether users can create accounts here; false removes the sign-up route and its links, and codes create no account. An object
+   * (`{ data, check }`) says which further fields of the sign-up form are stored, and checks them. Default true.
+   */
+  signUp: v.optional(
+    v.union([v.boolean(), group<SignUpOptions>(signUpParts)], 'must be true, false or an object with data or check'),
+    true,
+  ),
+  /** Creates an account; GET shows the form. Default `/auth/signup`. */
+  signupPath: routePath('/auth/signup'),
+};

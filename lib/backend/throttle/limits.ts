@@ -7,7 +7,7 @@ import type { Emit } from '../../session/events.ts';
 import { networkKey } from '../../session/allowance.ts';
 import { createClientAddress } from './client-address.ts';
 import type { ClientAddress } from './client-address.ts';
-import type { ThrottleOptions } from '../option-schema.ts';
+import type { ThrottleOptions } from './options.ts';
 import { mailedBefore, mailWaitSeconds, tooManyCodes, unlimited } from '../attempts.ts';
 import type { Attempts } from '../attempts.ts';
 import { foldAccount } from '../fields.ts';

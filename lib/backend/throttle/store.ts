@@ -6,7 +6,7 @@ import { failureOf, watchConnection } from '../../tools/coordinator-failure.ts';
 import { createMasterOf } from '../../tools/redis-slot.ts';
 import { warnOfCoordinator } from '../../session/events.ts';
 import type { Emit } from '../../session/events.ts';
-import type { ThrottleRedisClient } from '../option-schema.ts';
+import type { ThrottleRedisClient } from './options.ts';
 
 /** A sign-in must not wait longer for Redis than people notice. */
 const redisTimeoutMs = 500;

@@ -1,0 +1,6 @@
+import { routePath } from '../../options/shared.ts';
+
+export const confirmEntries = {
+  /** Where `token_hash` links of emails lead. Default `/auth/confirm`. */
+  confirmPath: routePath('/auth/confirm'),
+};

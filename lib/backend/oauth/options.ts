@@ -1,0 +1,63 @@
+import * as v from 'valibot';
+import { group, text } from '../../options/shared.ts';
+import type { OptionsOf } from '../../options/shared.ts';
+import { providerParameters } from './provider-parameters.ts';
+
+/** Supabase's provider names, including `custom:` ones; safe in a URL and in a log. */
+export const providerName = /^(?:custom:)?[a-z0-9][a-z0-9_-]{0,63}$/;
+
+const provider = v.pipe(
+  text('a provider’s name, such as github'),
+  v.regex(providerName, 'must be a provider’s name in lower case, such as github'),
+);
+
+const optionalText = v.optional(v.string('must be a string'));
+
+const providerParts = {
+  /** The text on its button. Default: the name as its owner writes it. */
+  label: optionalText,
+  /** Scopes to ask for beyond Supabase's own, separated by blanks. */
+  scopes: optionalText,
+  /**
+   * Further parameters of the provider's own sign-in URL, such as `{ access_type: 'offline', prompt: 'consent' }` for Google.
+   * Names that belong to the sign-in itself are refused.
+   */
+  queryParams: v.optional(providerParameters),
+};
+
+export interface OAuthProviderOptions extends OptionsOf<typeof providerParts> {
+  /** Supabase's name for it, such as `github`. Required. */
+  readonly name: string;
+}
+
+export const oauthEntries = {
+  /** Buttons of the built-in pages and, where not empty, the only providers that may be used. Default: none, any may be used. */
+  providers: v.optional(
+    v.array(
+      v.union(
+        [
+          v.pipe(
+            provider,
+            v.transform((name) => ({ name })),
+          ),
+          group<OAuthProviderOptions>({ name: provider, ...providerParts }),
+        ],
+        'must be a provider’s name such as github, or { name, label?, scopes?, queryParams? }',
+      ),
+      'must be a list of providers',
+    ),
+    [],
+  ),
+  /** Starts OAuth with this provider instead of showing a sign-in page. */
+  defaultProvider: v.optional(provider),
+};
+
+/** A provider may be listed once. */
+export function providerProblems({ providers }: Readonly<Record<string, unknown>>): string[] {
+  if (!Array.isArray(providers)) return [];
+  const names = providers.map((each: unknown) =>
+    typeof each === 'object' && each !== null && 'name' in each ? each.name : each,
+  );
+  const twice = names.filter((name, index) => names.indexOf(name) !== index);
+  return [...new Set(twice)].map((name) => `providers names ${JSON.stringify(name)} twice`);
+}

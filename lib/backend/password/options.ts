@@ -1,0 +1,2 @@
+/** Its name in the option `signInMethods`. */
+export const passwordMethod = 'password';

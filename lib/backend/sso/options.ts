@@ -1,0 +1,9 @@
+import * as v from 'valibot';
+import { routePath } from '../../options/shared.ts';
+
+export const ssoEntries = {
+  /** Whether the sign-in page offers SAML single sign-on by the email's domain. Default false. */
+  sso: v.optional(v.boolean('must be true or false'), false),
+  /** Starts single sign-on by the email's domain, with `sso: true`. Default `/auth/sso`. */
+  ssoPath: routePath('/auth/sso'),
+};
