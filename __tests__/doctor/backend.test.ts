@@ -4,7 +4,7 @@ import { examine, lines, supabaseEnv } from '../support/doctor.ts';
 
 let supabase: SupabaseStandIn;
 beforeEach(async () => {
-  supabase = await startSupabaseStandIn({ relyingParty: { id: 'localhost', origins: [] } });
+  supabase = await startSupabaseStandIn();
 });
 afterEach(() => supabase.close());
 
@@ -20,18 +20,14 @@ it('finds no problem in a valid environment', async () => {
   expect(lines(report, 'backend.key_kind')).toEqual(['ok: BAAS_PUBLISHABLE_KEY is a publishable key']);
   expect(lines(report, 'backend.key')[0]).toMatch(/^ok: .*accepts the key/);
   expect(lines(report, 'backend.keys')).toEqual(['ok: The project publishes signing keys (ES256)']);
-  expect(lines(report, 'backend.providers')).toEqual(['ok: Enabled OAuth providers: github, google']);
-  expect(lines(report, 'backend.signup')).toEqual(['note: New accounts have to confirm their email address']);
+  expect(lines(report, 'backend.email')).toEqual([]);
 });
 
-it('prints the URLs to register', async () => {
+it('prints the URL to register', async () => {
   const report = await examine({ ...supabaseEnv(supabase), APP_BASE_URL: 'https://app.example.com' });
   expect(report.findings.find(({ id }) => id === 'backend.redirect_url')?.values).toEqual({
     redirectUrl: 'https://app.example.com/auth/callback',
     siteUrl: 'https://app.example.com',
-  });
-  expect(report.findings.find(({ id }) => id === 'backend.provider_callback')?.values).toEqual({
-    providerCallback: `${supabase.url}/auth/v1/callback`,
   });
 });
 
@@ -97,21 +93,10 @@ it('warns of a project that signs with a shared secret', async () => {
   await legacy.close();
 });
 
-it('reports how users can sign in', async () => {
-  supabase.switches.signupDisabled = true;
+it('warns where sign-in by email is off', async () => {
   supabase.switches.emailProviderDisabled = true;
   const report = await examine(supabaseEnv(supabase));
-  expect(lines(report, 'backend.signup')[0]).toMatch(/cannot be created/);
   expect(lines(report, 'backend.email')[0]).toMatch(/^warning/);
-});
-
-it('reports what it cannot check, and what the email templates need', async () => {
-  const report = await examine(supabaseEnv(supabase));
-  const fixOf = (id: string): string | undefined => report.findings.find((finding) => finding.id === id)?.fix;
-  expect(lines(report, 'backend.mfa')).toEqual([expect.stringMatching(/^note: This key cannot read/)]);
-  expect(fixOf('backend.mfa')).toContain('TOTP');
-  expect(fixOf('backend.mail_templates')).toContain('{{ .TokenHash }}');
-  expect(fixOf('backend.mail_templates')).toContain('{{ .Token }}');
 });
 
 it('recognizes a URL with too many parts', async () => {
@@ -122,37 +107,4 @@ it('recognizes a URL with too many parts', async () => {
 it('reports plain http as a problem in production', async () => {
   const report = await examine({ ...supabaseEnv(supabase), NODE_ENV: 'production' });
   expect(lines(report, 'backend.https')[0]).toMatch(/^problem/);
-});
-
-it('tells whether the project has passkeys on, and what it cannot read', async () => {
-  const off = await examine(supabaseEnv(supabase));
-  expect(lines(off, 'backend.passkeys')[0]).toMatch(/^note: Passkeys are off in this project/);
-  supabase.switches.passkeys = true;
-  const on = await examine(supabaseEnv(supabase));
-  expect(lines(on, 'backend.passkeys')[0]).toMatch(/^note: Passkeys are on.* belong to localhost$/);
-  expect(on.findings.find(({ id }) => id === 'backend.passkeys')).toMatchObject({
-    values: { isEnabled: true, relyingPartyId: 'localhost' },
-    fix: expect.stringContaining('cannot read their relying party origins: list http://localhost:3000'),
-  });
-});
-
-it.each([
-  ['https://shop.example', /browsers refuse them on shop\.example/],
-  ['https://evil-localhost', /browsers refuse them on evil-localhost/],
-  ['http://127.0.0.1:3000', /browsers have none on an IP address such as 127\.0\.0\.1$/],
-  ['http://[::1]:3000', /browsers have none on an IP address such as \[::1\]$/],
-  ['http://app.localhost:3000', /belong to localhost$/],
-])('tells whether the relying party of passkeys is the domain of %s', async (url, line) => {
-  supabase.switches.passkeys = true;
-  const report = await examine({ ...supabaseEnv(supabase), APP_BASE_URL: url });
-  expect(lines(report, 'backend.passkeys')).toEqual([expect.stringMatching(line)]);
-});
-
-it('does not know the relying party of passkeys where the project asks for a captcha, and says so', async () => {
-  supabase.switches.passkeys = true;
-  supabase.switches.captchaToken = 'solved';
-  const report = await examine(supabaseEnv(supabase));
-  const finding = report.findings.find(({ id }) => id === 'backend.passkeys');
-  expect(finding?.message).toMatch(/must be the application’s domain$/);
-  expect(finding?.values).toEqual({ isEnabled: true });
 });

@@ -4,7 +4,6 @@ import { startWorkos } from '../support/workos.ts';
 import type { WorkosStandIn } from '../../stand-ins/workos/index.ts';
 import { examine, lines, workosEnv } from '../support/doctor.ts';
 import { serve } from '../support/servers.ts';
-import { startSupabaseStandIn } from '../support/supabase-stand-in/index.ts';
 
 const json = (status: number, body: unknown): Response => Response.json(body, { status });
 
@@ -92,43 +91,6 @@ describe('in place of Supabase', () => {
     await server.close();
     return report;
   }
-
-  it('a project may have no provider, and sign users in at once', async () => {
-    const settings = { external: { email: true, phone: true }, disable_signup: false, mailer_autoconfirm: true };
-    const report = await examineProject(settings, () => [200, '{"keys":[{"kty":"EC","alg":"ES256"}]}']);
-    expect(lines(report, 'backend.providers')).toEqual(['ok: No OAuth provider is enabled']);
-    expect(lines(report, 'backend.signup')).toEqual([
-      'note: New accounts are signed in at once, without confirming their email address',
-    ]);
-    expect(lines(report, 'backend.email')).toEqual([]);
-    expect(lines(report, 'backend.sso')).toEqual(['note: SAML single sign-on is off in this project']);
-    expect(lines(report, 'backend.oauth_server')).toEqual([]);
-  });
-
-  it('a project may have single sign-on, and issue tokens for its users to other applications', async () => {
-    const server = await serve((_req, res) => {
-      const body = { external: { email: true }, saml_enabled: true, keys: [], token_endpoint: 'https://x.test/token' };
-      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    });
-    const env = { BAAS_URL: server.origin, BAAS_PUBLISHABLE_KEY: `sb_publishable_${'k'.repeat(20)}` };
-    const report = await examine(env);
-    await server.close();
-    expect(lines(report, 'backend.sso')).toEqual([expect.stringMatching(/^note: SAML single sign-on is on/)]);
-    expect(lines(report, 'backend.oauth_server')).toEqual([expect.stringMatching(/^note: .* OAuth server/)]);
-    expect(lines(report, 'backend.oauth_consent')).toEqual([expect.stringMatching(/^note: .*\/oauth\/consent$/)]);
-    expect(lines(report, 'backend.oauth_registration')).toEqual([]);
-  });
-
-  it('a project’s OAuth server may let any application register, and is told apart from one that is off', async () => {
-    const examineStandIn = async (oauthServer: boolean) => {
-      const supabase = await startSupabaseStandIn({ oauthServer });
-      const report = await examine({ BAAS_URL: supabase.url, BAAS_PUBLISHABLE_KEY: supabase.publishableKey });
-      await supabase.close();
-      return ['server', 'consent', 'registration'].map((name) => lines(report, `backend.oauth_${name}`).length);
-    };
-    expect(await examineStandIn(true)).toEqual([1, 1, 1]);
-    expect(await examineStandIn(false)).toEqual([0, 0, 0]);
-  });
 
   it('unreachable keys differ from invalid ones', async () => {
     const settings = { external: { email: true } };

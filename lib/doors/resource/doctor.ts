@@ -1,7 +1,7 @@
-import type { B2bOptions } from '../b2b/options.ts';
-import { algorithmsOf, ask, parseObject } from './ask.ts';
-import type { DoctorContext } from './environment.ts';
-import type { Add } from './report.ts';
+import type { B2bOptions } from '../../b2b/options.ts';
+import { algorithmsOf, ask, parseObject } from '../../doctor/ask.ts';
+import type { DoctorContext } from '../../doctor/environment.ts';
+import type { Add } from '../../doctor/report.ts';
 
 /** Checks the authorization server of protected resources, as agents find it (RFC 8414). */
 export async function checkAuthkit(

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { startWorkos } from '../support/workos.ts';
-import type { WorkosStandIn } from '../../stand-ins/workos/index.ts';
-import { startAuthkitIssuer } from '../support/authkit-issuer.ts';
-import { examine, lines, workosEnv } from '../support/doctor.ts';
-import { sendJson } from '../support/hosts.ts';
-import { serve } from '../support/servers.ts';
+import { startWorkos } from '../../support/workos.ts';
+import type { WorkosStandIn } from '../../../stand-ins/workos/index.ts';
+import { startAuthkitIssuer } from '../../support/authkit-issuer.ts';
+import { examine, lines, workosEnv } from '../../support/doctor.ts';
+import { sendJson } from '../../support/hosts.ts';
+import { serve } from '../../support/servers.ts';
 
 let workos: WorkosStandIn;
 beforeAll(async () => {

@@ -1,0 +1,16 @@
+import type { OpenProject } from '../../doctor/project.ts';
+import type { Add } from '../../doctor/report.ts';
+
+export function checkSignUp({ settings }: OpenProject, add: Add): void {
+  const isSignupOpen = settings['disable_signup'] !== true;
+  const isConfirmationRequired = settings['mailer_autoconfirm'] !== true;
+  const values = { isSignupOpen, isConfirmationRequired };
+  if (!isSignupOpen) add('note', 'signup', 'New accounts cannot be created: sign-up is switched off', { values });
+  else if (isConfirmationRequired) {
+    add('note', 'signup', 'New accounts have to confirm their email address', {
+      fix: 'Set up your own SMTP server before launch: Supabase’s default one sends only to members of the project’s team.',
+      values,
+    });
+  } else
+    add('note', 'signup', 'New accounts are signed in at once, without confirming their email address', { values });
+}
