@@ -1,4 +1,4 @@
-import { signInPage } from '../../lib/backend/pages/credentials.ts';
+import { signInPage } from '../../lib/backend/pages/sign-in.ts';
 import { render } from '../../lib/tools/html.ts';
 import type { BuiltInPage } from '../../lib/every-entry.ts';
 import type { Reply } from '../../lib/http/reply.ts';
@@ -281,10 +281,10 @@ describe('a page as data', () => {
 
   it('has only the ways that the options leave', () => {
     const linksOf = (options: Parameters<typeof siteOf>[0]) =>
-      Object.keys(dataOf(signInPage(siteOf(options), request, { returnTo })).links ?? {});
+      Object.keys(dataOf(signInPage(siteOf(options), request, { returnTo })).links ?? {}).toSorted();
     expect(linksOf({ signUp: false })).toEqual(['forgot']);
-    expect(linksOf({ signInMethods: ['password', 'passkey'] })).toEqual(['forgot', 'signUp', 'passkey']);
-    expect(linksOf({ signInMethods: ['passkey'], sso: true })).toEqual(['sso', 'passkey']);
+    expect(linksOf({ signInMethods: ['password', 'passkey'] })).toEqual(['forgot', 'passkey', 'signUp']);
+    expect(linksOf({ signInMethods: ['passkey'], sso: true })).toEqual(['passkey', 'sso']);
   });
 
   it('leads to the application’s own sign-up page, and keeps that another account is asked for', () => {

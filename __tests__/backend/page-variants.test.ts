@@ -1,7 +1,7 @@
 import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/consent/page.ts';
 import { codePage } from '../../lib/backend/email-code/page.ts';
 import { factorsPage, unavailablePage, verifyPage } from '../../lib/backend/factors/page.ts';
-import { signedInPage, signInPage } from '../../lib/backend/pages/credentials.ts';
+import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in.ts';
 import { linkExpiredPage, mailPage, pleaseSignInPage } from '../../lib/backend/pages/notice.ts';
 import { isVisible, passkeysPage } from '../../lib/backend/passkeys/page.ts';
 import { resendAfter } from '../../lib/backend/pages/resend.ts';

@@ -2,12 +2,14 @@ import { withQuery } from '../../lib/tools/url.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
 import { chooserPage } from '../../lib/b2b/organizations/chooser-page.ts';
+import { slotsOf } from '../../lib/backend/feature.ts';
+import { features } from '../../lib/backend/features.ts';
 import { FormProblem, readEmail } from '../../lib/backend/fields.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import type { BackendAuthOptions } from '../../lib/backend/option-schema.ts';
 import { confirmPage, switchPage } from '../../lib/backend/confirm/page.ts';
 import { codePage } from '../../lib/backend/email-code/page.ts';
-import { signedInPage, signInPage } from '../../lib/backend/pages/credentials.ts';
+import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in.ts';
 import { forgotPage, passwordPage } from '../../lib/backend/reset/page.ts';
 import { signUpPage } from '../../lib/backend/sign-up/page.ts';
 import { ssoPage } from '../../lib/backend/sso/page.ts';
@@ -22,7 +24,7 @@ import {
   pleaseSignInPage,
 } from '../../lib/backend/pages/notice.ts';
 import { createPasswordRule, weakPassword } from '../../lib/backend/new-password.ts';
-import type { PageRequest, Site } from '../../lib/backend/pages/parts.ts';
+import type { PageRequest, Site } from '../../lib/backend/slots.ts';
 import { qrCode } from '../../lib/backend/factors/qr-code.ts';
 import { resendAfter } from '../../lib/backend/pages/resend.ts';
 import { passkeysPage, removePasskeyPage, renamePage } from '../../lib/backend/passkeys/page.ts';
@@ -67,6 +69,7 @@ export function siteOf(options: BackendAuthOptions = {}): Site {
     settings,
     text: createBrands(englishText, settings.pages).of({ headers: {} }).text,
     passwordRule: createPasswordRule(settings.passwordMinLength),
+    ...slotsOf(features, settings),
   };
 }
 

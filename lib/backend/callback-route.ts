@@ -15,14 +15,12 @@ import type { BackendContext } from './context.ts';
 import { localUrl } from './forms.ts';
 import { changedAnswer, heldSession, prepareLink } from './link-sign-in.ts';
 import { otherLinkAnswer } from './mail.ts';
-import { offers } from './options.ts';
 import { linkExpiredPage, pleaseSignInPage } from './pages/notice.ts';
 import { siteFor } from './pages/parts.ts';
 import { callbackError, codeOf, isOwnRefusal } from './provider-errors.ts';
 import { flowMaxAge } from '../http/cookie-jar.ts';
 import type { SignInFlow } from './flow-cookies.ts';
 import { readPending } from './pending.ts';
-import { providerTokensIn } from './provider-tokens/index.ts';
 import { needsOf, prepareSignIn, stepUrl, storeSignIn } from './sign-in.ts';
 import type { PreparedSignIn } from './sign-in.ts';
 
@@ -95,7 +93,7 @@ function createSpendCode(backend: BackendContext): SpendCode {
   const { settings, source, supabase, flows } = backend;
   const { now } = settings;
   // Where passwords are off there is no page for a new one, so the link signs in like any other.
-  const hasPasswords = offers(settings, 'password');
+  const hasPasswords = backend.steps.has('password');
   const life = { joinMs: codeMemoryMs, keepMs: () => codeMemoryMs, failureMs: codeMemoryMs };
   const outcomes = createSharedOutcomes<Outcome>({ now, ...life });
   const tries = createBoundedMap<{ readonly count: number }>({ max: 10_000, ttlMs: codeMemoryMs, now });
@@ -137,7 +135,7 @@ function createSpendCode(backend: BackendContext): SpendCode {
     const needs = needsOf(issued, hasPasswords && methods.includes('recovery'));
     const isMailed = methods.length === 0 ? flow?.kind !== 'oauth' : !methods.some((method) => ownActs.has(method));
     if (!isMailed) {
-      const providerTokens = providerTokensIn(issued, flow?.provider);
+      const providerTokens = backend.providerTokens.issued(issued, flow?.provider);
       const signIn = { issued, returnTo, needs, providerTokens };
       return { prepared: await prepareSignIn(backend, request, signIn), returnTo, writes, beside };
     }
@@ -213,8 +211,9 @@ async function answerError(
 function startOver(backend: BackendContext, request: AuthRequest, pending: readonly SignInFlow[]): Reply {
   const isForPassword = pending.some(({ kind }) => kind === 'recovery');
   const returnTo = endOnly(backend, request, pending);
-  const { forgotPath } = backend.settings;
-  return redirect(303, isForPassword ? localUrl(request, forgotPath, returnTo) : request.signInUrl(returnTo));
+  const { forgot } = backend.ways;
+  const isMailedAgain = isForPassword && forgot !== undefined;
+  return redirect(303, isMailedAgain ? localUrl(request, forgot, returnTo) : request.signInUrl(returnTo));
 }
 
 /** Ends the only open flow and returns its return path. With several flows it is unclear which one came back; they expire. */

@@ -7,27 +7,22 @@ import type { SubmitOnce } from './double-submit.ts';
 import type { PasswordRule } from './new-password.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesTextKey } from './pages/text.ts';
-import type { HeldProviderTokens } from './provider-tokens/index.ts';
+import type { RoomParts, Slots } from './slots.ts';
 import type { SessionCookie, StoredContent } from './session-cookie.ts';
 import type { BackendSource } from './session-source.ts';
 import type { FlowCookies } from './flow-cookies.ts';
 import type { Supabase } from './supabase.ts';
-import type { Attempts } from './attempts.ts';
 
-/** Shared by the routes and pages of one `backendAuth()`; `index.ts` creates it. */
-export interface BackendContext {
+/** Shared by the routes and pages of one `backendAuth()`; `create-context.ts` makes it. */
+export interface BackendContext extends Slots<BackendContext>, RoomParts {
   readonly settings: BackendOptions;
   /** What the built-in pages show, in each language. */
   readonly brands: Brands<PagesTextKey>;
   readonly supabase: Supabase;
-  /** Limits attempts per account and network. */
-  readonly attempts: Attempts;
   /** The length of new passwords, which the pages say before the first try. */
   readonly passwordRule: PasswordRule;
   readonly flows: FlowCookies;
   readonly submitOnce: SubmitOnce;
-  /** The OAuth providers' tokens of sign-ins that wait for their second factor. */
-  readonly providerTokens: HeldProviderTokens;
   readonly cookie: SessionCookie;
   readonly source: BackendSource;
   readonly writer: SessionWriter<StoredContent>;

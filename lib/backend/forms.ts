@@ -38,7 +38,7 @@ export interface Form<About extends Found = Found> {
   /** The URL of the application's own page, which takes the place of the built-in one. */
   readonly ownPage?: string | undefined;
   /** Answers a GET that asks for something else than the form. */
-  readonly open?: (request: AuthRequest) => Promise<Reply> | Reply | undefined;
+  readonly open?: (request: AuthRequest) => Promise<Reply | undefined> | Reply | undefined;
   /** The built-in page. Without one, the path answers POST only, and a failure has the general error page. */
   readonly page?: ShowPage<About>;
   /** Whether `page` also answers a JSON client's GET. Otherwise that gets the form's URL. */

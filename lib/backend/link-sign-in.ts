@@ -6,7 +6,7 @@ import type { BackendSession } from '../types.ts';
 import type { BackendContext } from './context.ts';
 import { addressChangedPage } from './pages/notice.ts';
 import { siteFor } from './pages/parts.ts';
-import type { Step } from './pending.ts';
+import type { Step } from './slots.ts';
 import { prepareSignIn } from './sign-in.ts';
 import type { PreparedSignIn } from './sign-in.ts';
 

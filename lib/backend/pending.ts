@@ -9,15 +9,10 @@ import type { OnceAnswer } from '../session/ask-once.ts';
 import type { Token } from '../session/jwt.ts';
 import type { BackendSession } from '../types.ts';
 import type { BackendContext } from './context.ts';
+import type { Step } from './slots.ts';
 import { newestAmrTime, parseContent } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';
 import { flowMaxAge } from '../http/cookie-jar.ts';
-
-/**
- * What a sign-in needs before it is a session: an answer where it would replace another user's session, the second factor, then a new
- * password after a recovery or invitation link.
- */
-export type Step = 'account' | 'factor' | 'password';
 
 /**
  * A sign-in that the backend has accepted but that is not a session yet. It is stored in its own HttpOnly cookie

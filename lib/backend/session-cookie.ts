@@ -1,6 +1,7 @@
+import type { IssuedProviderTokens } from './issued-tokens.ts';
 import * as v from 'valibot';
 import { tokenLifetimeMs, readSessionId, readToken } from '../session/jwt.ts';
-import { isRecord, parseJson } from '../tools/json.ts';
+import { defined, isRecord, parseJson } from '../tools/json.ts';
 import { AuthError } from '../errors.ts';
 import type { Token } from '../session/jwt.ts';
 import type { SessionSource, StoredSession } from '../session/source.ts';
@@ -135,6 +136,14 @@ export function slimContent(content: StoredContent): StoredContent {
   if (!isRecord(user)) return slim;
   const { id, aud, role, email, phone, created_at: createdAt } = user;
   return { ...slim, user: { id, aud, role, email, phone, created_at: createdAt, app_metadata: {}, user_metadata: {} } };
+}
+
+/** The session's content without the provider's tokens, or with these. */
+export function withProviderTokens(content: StoredContent, kept: IssuedProviderTokens | undefined): StoredContent {
+  const own = Object.entries(content).filter(([name]) => !/^provider_(?:refresh_)?token$/.test(name));
+  const { accessToken, refreshToken } = kept ?? {};
+  const further = defined({ provider_token: accessToken, provider_refresh_token: refreshToken });
+  return { ...(Object.fromEntries(own) as StoredContent), ...further };
 }
 
 interface StoredCookies {

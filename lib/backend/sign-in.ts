@@ -10,10 +10,10 @@ import type { BackendContext } from './context.ts';
 import { needsFactor } from './account.ts';
 import { localUrl } from './forms.ts';
 import { beginPending, clearPending, endPendingOfOthers, isRecent, proveMailbox, signInTime } from './pending.ts';
-import type { PendingSignIn, Step } from './pending.ts';
-import { withProviderTokens } from './provider-tokens/index.ts';
-import type { IssuedProviderTokens } from './provider-tokens/index.ts';
-import { issuedContent } from './session-cookie.ts';
+import type { PendingSignIn } from './pending.ts';
+import type { Step } from './slots.ts';
+import type { IssuedProviderTokens } from './issued-tokens.ts';
+import { issuedContent, withProviderTokens } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';
 import { endAtBackend } from './sign-out.ts';
 import type { Subject } from './subject.ts';
@@ -60,8 +60,7 @@ export async function prepareSignIn(
   { issued, returnTo, needs = needsOf(issued), continued, isBrought = false, providerTokens }: Issued,
 ): Promise<PreparedSignIn> {
   request.errorReturnTo = returnTo;
-  const kept = backend.settings.keepProviderTokens ? providerTokens : undefined;
-  const content = withProviderTokens(issuedContent(issued), kept);
+  const content = withProviderTokens(issuedContent(issued), backend.providerTokens.inCookie(providerTokens));
   const prepare = needs.length > 0 ? preparePending : prepareSession;
   try {
     const prepared = await prepare(backend, request, { content, needs, returnTo, isBrought, providerTokens });
@@ -111,14 +110,8 @@ async function preparePending(
   await request.refuseUnaccepted(session);
   if (!isBrought) await beginSession(backend, content, session);
   if (signInTime(needs, session.claims) === undefined) await proveMailbox(backend, session.claims);
-  if (providerTokens !== undefined && needsProviderTokens(backend))
-    await backend.providerTokens.keep(sessionIdOf(backend, session), providerTokens);
+  if (providerTokens !== undefined) await backend.providerTokens.keep(sessionIdOf(backend, session), providerTokens);
   return { userId: session.user.id, returnTo };
-}
-
-/** Without either, a pending sign-in has no use for them. */
-function needsProviderTokens({ settings }: BackendContext): boolean {
-  return settings.onSignIn !== undefined || settings.keepProviderTokens;
 }
 
 function sessionIdOf({ source }: BackendContext, { claims }: BackendSession): string | undefined {
@@ -159,11 +152,11 @@ export async function completeSignIn(
   return storeSignIn(backend, request, await prepareSignIn(backend, request, { issued, returnTo }));
 }
 
-/** The page that asks for a missing step. */
-export function stepUrl({ settings }: BackendContext, request: AuthRequest, step: Step, returnTo: string): string {
-  const { confirmPath, verifyPath, passwordPath } = settings;
-  const paths = { account: confirmPath, factor: verifyPath, password: passwordPath };
-  return localUrl(request, paths[step], returnTo);
+/** The page that asks for a missing step. @throws {AuthError} `sign_in_incomplete` where none does */
+export function stepUrl({ steps }: BackendContext, request: AuthRequest, step: Step, returnTo: string): string {
+  const path = steps.get(step);
+  if (path === undefined) throw new AuthError('sign_in_incomplete');
+  return localUrl(request, path, returnTo);
 }
 
 /** A step that was completed just now, and the tokens after it. */
@@ -210,8 +203,7 @@ async function continuePending(
   const needs = pending.needs.filter((each) => each !== step);
   const { session } = pending;
   const sessionId = sessionIdOf(backend, session);
-  const isLast = needs.length === 0 && needsProviderTokens(backend);
-  const providerTokens = isLast ? await backend.providerTokens.find(sessionId, session.claims) : undefined;
+  const providerTokens = needs.length === 0 ? await backend.providerTokens.find(sessionId, session.claims) : undefined;
   try {
     const continuing = { issued, returnTo, needs, continued: pending, providerTokens };
     const prepared = await prepareSignIn(backend, request, continuing);

@@ -6,7 +6,8 @@ import type { Reply } from '../http/reply.ts';
 import type { BackendSession, Session } from '../types.ts';
 import type { BackendContext } from './context.ts';
 import { clearPending, readPending } from './pending.ts';
-import type { PendingSignIn, Step } from './pending.ts';
+import type { PendingSignIn } from './pending.ts';
+import type { Step } from './slots.ts';
 import type { StoredContent } from './session-cookie.ts';
 
 /** Who completes a step: a pending sign-in, else the session of this browser. */

@@ -1,11 +1,8 @@
 import type { BackendAuthOptions, BackendSignIn, SharedCoordinator } from '../../../lib/backend/index.ts';
 import { AuthError, ConfigurationError } from '../../../lib/errors.ts';
 import { backendAuth } from '../../../lib/backend/index.ts';
-import {
-  createHeldProviderTokens,
-  providerTokensIn,
-  withProviderTokens,
-} from '../../../lib/backend/provider-tokens/index.ts';
+import { createHeldProviderTokens, providerTokensIn } from '../../../lib/backend/provider-tokens/held.ts';
+import { withProviderTokens } from '../../../lib/backend/session-cookie.ts';
 import { ada, startBackendApp } from '../../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../../support/backend-app.ts';
 import { createShared } from '../../support/shared-memory.ts';
@@ -191,7 +188,7 @@ describe('tokens that wait for a second factor', () => {
   let time = 1;
   const oauth = { amr: [{ method: 'otp' }, { method: 'oauth' }] };
   const hold = (coordinator?: SharedCoordinator) =>
-    createHeldProviderTokens({ now: () => time, coordinator, timeoutMs: 5_000 });
+    createHeldProviderTokens({ now: () => time, coordinator, timeoutMs: 5_000, keepProviderTokens: true });
   const tokensOf = (bytes: number) => ({ accessToken: 'x'.repeat(bytes / 2 - '{"accessToken":""}'.length) });
 
   it('are found for their session, until they are dropped or ten minutes have passed', async () => {

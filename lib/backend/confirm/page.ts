@@ -4,7 +4,7 @@ import { defined } from '../../tools/json.ts';
 import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import { backToSignIn, formAlert, formErrorOf, formValues, postForm, returnToOf, showPage } from '../pages/parts.ts';
-import type { FormState, PageRequest, Site } from '../pages/parts.ts';
+import type { FormState, PageRequest, Site } from '../slots.ts';
 import type { PagesText } from '../pages/text.ts';
 
 /** The data of an email's link. */

@@ -10,8 +10,6 @@ import { subjectFormRoute } from '../forms.ts';
 import type { Next } from '../forms.ts';
 import { changedAnswer, heldSession, prepareLink } from '../link-sign-in.ts';
 import { otherLinkAnswer } from '../mail.ts';
-import { offers } from '../options.ts';
-import type { BackendOptions } from '../options.ts';
 import { confirmPage } from './page.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
@@ -28,8 +26,8 @@ interface Link {
 const types: readonly EmailOtpType[] = ['email', 'signup', 'magiclink', 'invite', 'recovery', 'email_change'];
 
 /** These links lead to a new password before the session starts. Where passwords are off, they sign in like other links. */
-function isForPassword(settings: BackendOptions, type: string): boolean {
-  return offers(settings, 'password') && (type === 'recovery' || type === 'invite');
+function isForPassword({ steps }: BackendContext, type: string): boolean {
+  return steps.has('password') && (type === 'recovery' || type === 'invite');
 }
 
 /** Without a link's data, the page asks whether a link that was used up may replace another user's session. */
@@ -50,7 +48,7 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
       option: 'confirmPath',
       hasData: true,
       page(request, { error }, about) {
-        if (about.pending === undefined && isOwnRefusal(error, 'link_expired') && isForPassword(settings, about.type)) {
+        if (about.pending === undefined && isOwnRefusal(error, 'link_expired') && isForPassword(backend, about.type)) {
           return linkExpiredPage(siteFor(backend, request), request, { returnTo: about.returnTo, error });
         }
         // A temporary error keeps the button for another attempt.
@@ -81,14 +79,14 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
 
 async function openLink(backend: BackendContext, request: AuthRequest, link: Link): Promise<Next> {
   const { tokenHash, type, returnTo } = link;
-  const { settings, supabase, attempts } = backend;
+  const { supabase, attempts } = backend;
   const verify = () =>
     supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
   const held = await heldSession(request);
   const { session: issued } = await attempts.runLink(request.req, verify);
   // A changed address requires both links; after the first there is no session yet.
   if (issued === null) return otherLinkAnswer(backend, request, returnTo);
-  const needs = needsOf(issued, isForPassword(settings, type));
+  const needs = needsOf(issued, isForPassword(backend, type));
   const isChange = type === 'email_change';
   const prepared = await prepareLink(backend, request, held, { issued, returnTo, needs, isChange });
   return prepared === undefined ? changedAnswer(backend, request, returnTo) : storeSignIn(backend, request, prepared);
@@ -102,7 +100,7 @@ async function urlOfFirstPress(
 ): Promise<string | undefined> {
   const needs = (await readPending(backend, request))?.needs ?? [];
   if (needs[0] === 'account') return stepUrl(backend, request, 'account', returnTo);
-  if (!isForPassword(backend.settings, type)) return (await request.resolveSession()) === null ? undefined : returnTo;
+  if (!isForPassword(backend, type)) return (await request.resolveSession()) === null ? undefined : returnTo;
   return needs.includes('password') ? stepUrl(backend, request, 'password', returnTo) : undefined;
 }
 

@@ -8,7 +8,7 @@ import type { Reply } from '../../http/reply.ts';
 import type { ConnectedApp, OAuthClientInfo } from '../../types.ts';
 import type { Authorization } from './oauth-server.ts';
 import { otherAccount, postForm, returnToOf, showPage, withReturnTo } from '../pages/parts.ts';
-import type { FormState, PageRequest, Site } from '../pages/parts.ts';
+import type { FormState, PageRequest, Site } from '../slots.ts';
 import type { PagesTextKey } from '../pages/text.ts';
 
 interface ConsentState extends Pick<Authorization, 'client' | 'redirectUri' | 'scopes'> {

@@ -15,7 +15,7 @@ import {
   showPage,
   withReturnTo,
 } from '../pages/parts.ts';
-import type { FormError, FormState, PageRequest, Site } from '../pages/parts.ts';
+import type { FormError, FormState, PageRequest, Site } from '../slots.ts';
 import { openingOf, resendForm } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
 

@@ -5,7 +5,7 @@ import type { Enrollment } from './factors.ts';
 import { codeErrorOf } from './page.ts';
 import { codeFields } from '../pages/field.ts';
 import { formAlert, formValues, isClosedFor, postForm, returnToOf, showPage } from '../pages/parts.ts';
-import type { FormState, PageRequest, Site } from '../pages/parts.ts';
+import type { FormState, PageRequest, Site } from '../slots.ts';
 
 /** Three steps: an app, the QR code or the same secret as text, and the first code. */
 export function enrollPage(

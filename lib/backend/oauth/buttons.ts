@@ -5,7 +5,7 @@ import { withQuery } from '../../tools/url.ts';
 import { fillIn } from '../../pages/texts.ts';
 import type { BackendOptions } from '../options.ts';
 import { returnToOf } from '../pages/parts.ts';
-import type { FormState, PageRequest, Site } from '../pages/parts.ts';
+import type { FormState, PageRequest, Site } from '../slots.ts';
 
 /** Names with the owners' spelling, where capitalizing each word is not enough. */
 const labels: ReadonlyMap<string, string> = new Map(

@@ -2,7 +2,7 @@ import { html } from '../../tools/html.ts';
 import type { Html, Text } from '../../tools/html.ts';
 import type { PageFacts, PageKind } from '../../pages/view.ts';
 import { formValues, postForm, returnToOf } from './parts.ts';
-import type { FormState, PageRequest } from './parts.ts';
+import type { FormState, PageRequest } from '../slots.ts';
 
 /** Asks only for an address. */
 export function addressForm(action: string, state: FormState, address: Html, button: Text): Html {

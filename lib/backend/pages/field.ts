@@ -2,7 +2,7 @@ import { html } from '../../tools/html.ts';
 import type { Html, HtmlValue, Text } from '../../tools/html.ts';
 import { fillIn } from '../../pages/texts.ts';
 import type { FieldName } from '../fields.ts';
-import type { FormError, Site } from './parts.ts';
+import type { FormError, Site } from '../slots.ts';
 
 interface FieldParts {
   readonly name: Exclude<FieldName, 'form'>;

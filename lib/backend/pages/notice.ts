@@ -3,9 +3,8 @@ import type { Html, Text } from '../../tools/html.ts';
 import type { AuthError } from '../../errors.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
-import { offers } from '../options.ts';
-import { backToSignIn, forgotLink, formValues, returnToOf, showPage, withReturnTo } from './parts.ts';
-import type { FormState, PageRequest, Site } from './parts.ts';
+import { backToSignIn, forgotLink, forgotUrl, formValues, returnToOf, showPage } from './parts.ts';
+import type { FormState, PageRequest, Site } from '../slots.ts';
 import { hasResendForm, resendForm } from './resend.ts';
 import type { Resend } from './resend.ts';
 
@@ -22,9 +21,10 @@ export function mailPage(
   request: PageRequest,
   { error, ...notice }: MailNotice & { readonly resend: Resend; readonly error?: AuthError },
 ): Reply {
-  const { settings, text } = site;
+  const { settings, text, ways } = site;
   const { email, kind, resend } = notice;
-  const action = request.localPath(kind === 'forgot_sent' ? settings.forgotPath : settings.resendPath);
+  const path = kind === 'forgot_sent' ? ways.forgot : ways.resend;
+  const action = request.localPath(path ?? settings.loginPath);
   const again = { action, hidden: { email, ...returnToOf(notice) }, label: text.resendButton, resend };
   const shown =
     error === undefined
@@ -68,7 +68,7 @@ export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: str
       values: { returnTo },
       links: {
         signIn: request.signInUrl(returnTo),
-        forgot: offers(site.settings, 'password') && forgotUrl(site, request, { returnTo }),
+        forgot: forgotUrl(site, request, { returnTo }),
       },
     },
     heading: text.pleaseSignInHeading,
@@ -77,14 +77,14 @@ export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: str
     lead: text.pleaseSignInText,
     leadRole: 'status',
     content: html`${actionLink(request.signInUrl(returnTo), text.signInButton)}
-${offers(site.settings, 'password') && html`<p class="actions">${forgotLink(site, request, { returnTo })}</p>`}`,
+${site.ways.forgot !== undefined && html`<p class="actions">${forgotLink(site, request, { returnTo })}</p>`}`,
   });
 }
 
 /** A password link that is invalid or expired, with a button to request a new one. */
 export function linkExpiredPage(site: Site, request: PageRequest, state: FormState): Reply {
-  const { settings, text } = site;
-  const forgotHref = withReturnTo(request.localPath(settings.forgotPath), state);
+  const { text } = site;
+  const forgotHref = forgotUrl(site, request, state) ?? request.signInUrl(state.returnTo);
   return showPage(site, request, {
     facts: {
       kind: 'link_expired',
@@ -137,10 +137,6 @@ export function addressChangedPage(
     leadRole: 'status',
     content: isSignedIn ? actionLink(returnTo, text.continueButton) : actionLink(signIn, text.signInButton),
   });
-}
-
-function forgotUrl({ settings }: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): string {
-  return withReturnTo(request.localPath(settings.forgotPath), state);
 }
 
 function actionLink(href: string, label: Text): Html {

@@ -11,44 +11,17 @@ import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../fields.ts';
 import { tooManyCodes } from '../attempts.ts';
 import type { FieldName } from '../fields.ts';
-import type { PasswordRule } from '../new-password.ts';
-import type { BackendOptions } from '../options.ts';
 import type { Emblem } from '../../pages/icons.ts';
 import { duration, fillIn } from '../../pages/texts.ts';
+import type { FormError, FormState, PageRequest, Site } from '../slots.ts';
 import type { PagesText, PagesTextKey } from './text.ts';
-
-/** The adapter's data that pages show, in the language of a request. */
-export interface Site {
-  readonly settings: BackendOptions;
-  readonly text: PagesText;
-  /** The length of new passwords. */
-  readonly passwordRule: Pick<PasswordRule, 'minLength'>;
-}
 
 /** What the pages show to one request. */
 export function siteFor(
-  { settings, passwordRule, brands }: Omit<Site, 'text'> & { readonly brands: Brands<PagesTextKey> },
+  { settings, passwordRule, signIn, ways, brands }: Omit<Site, 'text'> & { readonly brands: Brands<PagesTextKey> },
   { req }: Pick<AuthRequest, 'req'>,
 ): Site {
-  return { settings, passwordRule, text: brands.of(req).text };
-}
-
-/** The parts of a request that pages use: complete URLs, with mount path and base path. */
-export type PageRequest = Pick<
-  AuthRequest,
-  'localPath' | 'publicUrl' | 'signInUrl' | 'home' | 'stylesheetUrl' | 'brand'
->;
-
-/** The state of every form, shown for the first time or again. */
-export interface FormState {
-  /** Sanitized; passed on in a hidden field and in links to other forms. */
-  readonly returnTo: string;
-  /** As the user typed it, so that it need not be typed again. Passwords have no such field. */
-  readonly email?: string | undefined;
-  /** For another account than before: OAuth providers must ask which one. */
-  readonly isOtherAccount?: boolean | undefined;
-  /** Why the form is shown again; it sets the page's status. */
-  readonly error?: AuthError | undefined;
+  return { settings, passwordRule, signIn, ways, text: brands.of(req).text };
 }
 
 /** A complete page: its status, `Retry-After` and title follow from `error`. */
@@ -141,19 +114,6 @@ ${inputs}${content}
 ${marks === undefined && sentMark}</form>`;
 }
 
-/** An error with its place: at a field, or above the form where it concerns all of it. */
-export interface FormError {
-  /** Safe to show to anyone. */
-  readonly message: Text;
-  readonly field: FieldName;
-  /** Messages of single fields, by their names. */
-  readonly at?: Readonly<Record<string, string>> | undefined;
-  /** Seconds until a retry makes sense; shown in the page's language. */
-  readonly retryAfter?: number | undefined;
-  /** `next` where the visitor only has something to do or to wait for. Default: an error. */
-  readonly tone?: 'next';
-}
-
 /** Nothing went wrong: another step comes first. */
 const nextSteps: ReadonlySet<string> = new Set([
   'email_not_confirmed',
@@ -211,13 +171,22 @@ ${extra}
 
 const shownFields: ReadonlySet<string> = new Set(['email', 'password']);
 
-export function forgotLink(
-  { settings, text }: Site,
+/** The URL that sends a link for a new password; `undefined` where none does. */
+export function forgotUrl(
+  { ways }: Site,
   request: PageRequest,
   state: Pick<FormState, 'returnTo' | 'isOtherAccount'>,
-): Html {
-  const href = withReturnTo(request.localPath(settings.forgotPath), state);
-  return html`<a href="${safeHref(href)}">${text.toForgotLink}</a>`;
+): string | undefined {
+  return ways.forgot === undefined ? undefined : withReturnTo(request.localPath(ways.forgot), state);
+}
+
+export function forgotLink(
+  site: Site,
+  request: PageRequest,
+  state: Pick<FormState, 'returnTo' | 'isOtherAccount'>,
+): HtmlValue {
+  const href = forgotUrl(site, request, state);
+  return href !== undefined && html`<a href="${safeHref(href)}">${site.text.toForgotLink}</a>`;
 }
 
 export function backToSignIn({ text }: Site, request: PageRequest, { returnTo }: Pick<FormState, 'returnTo'>): Html {

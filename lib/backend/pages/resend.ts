@@ -4,7 +4,7 @@ import type { Fields } from '../../http/body.ts';
 import { duration, fillIn } from '../../pages/texts.ts';
 import { openingSeconds } from '../../pages/style.ts';
 import { postForm } from './parts.ts';
-import type { PageRequest, Site } from './parts.ts';
+import type { PageRequest, Site } from '../slots.ts';
 
 /** When another email or text message can be sent. */
 export interface Resend {

@@ -7,7 +7,7 @@ import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../webauthn/page
 import type { Passkey } from './passkeys.ts';
 import { field } from '../pages/field.ts';
 import { formAlert, formErrorOf, formValues, postForm, returnToOf, showPage, withReturnTo } from '../pages/parts.ts';
-import type { FormState, PageRequest, Site } from '../pages/parts.ts';
+import type { FormState, PageRequest, Site } from '../slots.ts';
 
 interface PasskeysState extends FormState {
   readonly passkeys: readonly Passkey[];

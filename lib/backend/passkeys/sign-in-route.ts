@@ -4,7 +4,7 @@ import { asksForChallenge, bindCeremony, readAnswer } from '../webauthn/challeng
 import type { BackendContext } from '../context.ts';
 import { readCaptcha } from '../fields.ts';
 import { formRoute, readReturnTo } from '../forms.ts';
-import { signInPage } from '../pages/credentials.ts';
+import { signInPage } from '../pages/sign-in.ts';
 import { siteFor } from '../pages/parts.ts';
 import { asksAgain } from '../webauthn/page.ts';
 import { startSignIn, verifySignIn } from './passkeys.ts';

@@ -17,7 +17,7 @@ import {
   showPage,
   withReturnTo,
 } from '../pages/parts.ts';
-import type { FormState, PageRequest, Site } from '../pages/parts.ts';
+import type { FormState, PageRequest, Site } from '../slots.ts';
 
 /** Asks for the address to which a link for a new password is sent. */
 export function forgotPage(site: Site, request: PageRequest, state: FormState): Reply {

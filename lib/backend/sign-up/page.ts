@@ -1,9 +1,9 @@
 import { html, safeHref } from '../../tools/html.ts';
 import type { Reply } from '../../http/reply.ts';
-import { providerButtons, providerChoices } from '../oauth/buttons.ts';
 import { emailField, field, focusOf, passwordHint } from '../pages/field.ts';
 import { formAlert, formErrorOf, formValues, postForm, returnToOf, showPage } from '../pages/parts.ts';
-import type { FormState, PageRequest, Site } from '../pages/parts.ts';
+import type { FormState, PageRequest, Site } from '../slots.ts';
+import { buttonsOf } from '../pages/sign-in.ts';
 
 /** Provider buttons, email and a new password. */
 export function signUpPage(site: Site, request: PageRequest, state: FormState): Reply {
@@ -12,6 +12,7 @@ export function signUpPage(site: Site, request: PageRequest, state: FormState): 
   const error = state.error && formErrorOf(state.error, text);
   const focus = focusOf(email, error);
   const hint = passwordHint(site);
+  const buttons = buttonsOf(site, request, state);
   const fields = html`${emailField(site, { value: email, error, hasFocus: focus === 'email' }, 'email')}
 ${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' })}
 <button>${text.signUpButton}</button>`;
@@ -22,14 +23,14 @@ ${field({ name: 'password', type: 'password', label: text.password, autocomplete
       fields: ['email', 'password'],
       values: formValues(state),
       links: { signIn: request.signInUrl(state.returnTo) },
-      choices: providerChoices(site, request, state),
+      choices: buttons.choices,
     },
     heading: text.signUpHeading,
     error: state.error,
     hasForm: true,
     isStep: true,
     content: html`${formAlert(site, request, error)}
-${providerButtons(site, request, state)}
+${buttons.content}
 ${postForm(request.localPath(settings.signupPath), returnToOf(state), fields)}
 <p class="actions">${text.toSignIn} <a href="${safeHref(request.signInUrl(state.returnTo))}">${text.toSignInLink}</a></p>`,
   });

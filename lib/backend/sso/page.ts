@@ -3,7 +3,7 @@ import type { Reply } from '../../http/reply.ts';
 import { emailField } from '../pages/field.ts';
 import { addressFacts, addressForm } from '../pages/address.ts';
 import { backToSignIn, formAlert, formErrorOf, showPage } from '../pages/parts.ts';
-import type { FormState, PageRequest, Site } from '../pages/parts.ts';
+import type { FormState, PageRequest, Site } from '../slots.ts';
 
 /** Asks for the address whose domain names the organization. */
 export function ssoPage(site: Site, request: PageRequest, state: FormState): Reply {

@@ -2,7 +2,7 @@ import { html } from '../../tools/html.ts';
 import type { Html, HtmlValue, Text } from '../../tools/html.ts';
 import type { PageScript } from '../../pages/page.ts';
 import { postForm } from '../pages/parts.ts';
-import type { FormState, PageRequest, Site } from '../pages/parts.ts';
+import type { FormState, PageRequest, Site } from '../slots.ts';
 import { scriptQuery } from './script-route.ts';
 
 /** A form that the page's script shows and fills in. */

@@ -1,0 +1,104 @@
+import type { Router } from 'express';
+import { AuthError } from '../errors.ts';
+import { createAcceptance } from '../http/accept.ts';
+import { Parts } from '../http/adapter.ts';
+import type { AuthorizationServer } from '../http/adapter.ts';
+import { json } from '../http/reply.ts';
+import { createAuthRouter } from '../http/router.ts';
+import type { AuthRoute } from '../http/router.ts';
+import { cookieAttributes } from '../options/shared.ts';
+import type { BackendSessionBody } from '../types.ts';
+import { callbackRoute } from './callback-route.ts';
+import { backendPart } from './context.ts';
+import type { BackendContext } from './context.ts';
+import { createContext } from './create-context.ts';
+import type { AdapterSlots } from './feature.ts';
+import { features } from './features.ts';
+import type { BackendAuthOptions } from './option-schema.ts';
+import { readBackendOptions } from './options.ts';
+import { foreignClient } from './session-cookie.ts';
+import { freshSignIn } from './session-source.ts';
+import { signInRoute } from './sign-in-route.ts';
+import { signOutRoute } from './sign-out-route.ts';
+
+/**
+ * Sign-in against a Supabase project by email and password or OAuth: `/auth/login`, `/auth/signup`, `/auth/callback`, `/auth/logout`,
+ * `/auth/session`, `/auth/resend`, `/auth/confirm`, `/auth/forgot`, `/auth/password`, `/auth/verify`, `/auth/enroll`, and the session behind
+ * `requireSession`, `getSession` and `getSupabaseClient`.
+ *
+ * @param options each overrides its environment variable; see `BackendAuthOptions`
+ * @throws {ConfigurationError} with every problem at once
+ * @example app.use(backendAuth({ providers: ['github'], protectedRoutes: '/account/(.*)' }));
+ * @see https://supabase.com/docs/guides/auth
+ */
+export function backendAuth(options?: BackendAuthOptions): Router {
+  const backend = createContext(readBackendOptions(options), features);
+  const { settings, brands, resolver, emit, explain } = backend;
+  const { pages } = settings;
+  const parts = new Parts();
+  parts.set(backendPart, backend);
+  return createAuthRouter(
+    {
+      adapter: 'backend',
+      name: 'backendAuth',
+      resolver,
+      acceptance: createAcceptance('backend', settings.accept, { ...settings, emit }),
+      protectedRoutes: settings.protectedRoutes,
+      signInPage: pages.signIn,
+      openPages: [pages.signIn, pages.signUp].filter((page) => page !== undefined),
+      loginPath: settings.loginPath,
+      stylesheetPath: settings.stylesheetPath,
+      guardStatusForForms: 303,
+      cookieName: settings.cookieName,
+      cookieOptions: cookieAttributes(settings.cookieOptions, settings.cookieName),
+      appBaseUrl: settings.appBaseUrl,
+      trustedOrigins: settings.trustedOrigins,
+      clientAddress: settings.clientAddress,
+      freshSignIn,
+      foreignClient,
+      authorizationServer: authorizationServerOf(backend),
+      now: settings.now,
+      timeoutMs: settings.timeoutMs,
+      onError: settings.onError,
+      brands,
+      renderPage: pages.render,
+      emit,
+      explain,
+      parts,
+      ...(Object.assign({}, ...features.map(({ adapter }) => adapter?.(backend))) as AdapterSlots),
+    },
+    [
+      signInRoute(backend),
+      callbackRoute(backend),
+      signOutRoute(backend),
+      sessionRoute(settings.sessionPath),
+      ...features.flatMap(({ routes }) => routes?.(backend) ?? []),
+    ],
+  );
+}
+
+function authorizationServerOf({ settings, resolver }: BackendContext): AuthorizationServer {
+  return {
+    issuer: `${settings.url}/auth/v1`,
+    resolve: resolver.resolveForResource,
+    bindsResource: false,
+    hasFirstParty: true,
+    clientOf: foreignClient,
+    isUser: () => true,
+  };
+}
+
+/** `GET /auth/session`: the signed-in user; never a token. */
+function sessionRoute(path: string): AuthRoute {
+  return {
+    path,
+    option: 'sessionPath',
+    isJsonOnly: true,
+    async get(request) {
+      const session = await request.resolveSession();
+      if (session?.adapter !== 'backend') throw new AuthError('unauthenticated');
+      const body: BackendSessionBody = { authenticated: true, user: session.user };
+      return json(200, body);
+    },
+  };
+}

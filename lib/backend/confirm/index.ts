@@ -1,0 +1,9 @@
+import type { Feature } from '../feature.ts';
+import { confirmRoute } from './route.ts';
+
+/** `token_hash` links of emails, and the question before one replaces another user's session. */
+export const confirm: Feature = {
+  name: 'confirm',
+  routes: (backend) => [confirmRoute(backend)],
+  step: ({ confirmPath }) => ({ name: 'account', path: confirmPath }),
+};

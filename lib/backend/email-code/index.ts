@@ -1,0 +1,28 @@
+import { html, safeHref } from '../../tools/html.ts';
+import type { BackendContext } from '../context.ts';
+import type { Feature } from '../feature.ts';
+import type { SignInPart } from '../slots.ts';
+import { offers } from '../options.ts';
+import { withReturnTo } from '../pages/parts.ts';
+import { codeAddressForm } from './page.ts';
+import { codeRoute } from './route.ts';
+
+const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
+  const action = request.localPath(site.settings.codePath);
+  return {
+    form: {
+      path: site.settings.codePath,
+      fields: ['email'],
+      content: ({ error, autocomplete }) => codeAddressForm(site, request, { ...state, autocomplete }, error),
+    },
+    button: html`<button class="quiet" formaction="${safeHref(action)}" formnovalidate>${site.text.toCodeButton}</button>`,
+    links: { code: withReturnTo(action, state) },
+  };
+};
+
+/** Sign-in by a code or link sent by email. */
+export const emailCode: Feature = {
+  name: 'email-code',
+  routes: (backend) => (offers(backend.settings, 'code') ? [codeRoute(backend)] : []),
+  signIn: (settings) => (offers(settings, 'code') ? { show } : undefined),
+};

@@ -1,0 +1,35 @@
+import type { Adapter } from '../http/adapter.ts';
+import type { AuthRoute } from '../http/router.ts';
+import type { Emit } from '../session/events.ts';
+import type { BackendContext } from './context.ts';
+import type { BackendOptions } from './options.ts';
+import type { RoomParts, SignInPart, SignInStep, Slots, Ways } from './slots.ts';
+
+/** A capability of `backendAuth`. Everything that knows of it lies in its room, the folder that exports this. */
+export interface Feature {
+  readonly name: string;
+  /** None where the options switch it off: the application may then use their paths. */
+  readonly routes?: (backend: BackendContext) => readonly AuthRoute[];
+  readonly signIn?: (settings: BackendOptions) => SignInPart<BackendContext> | undefined;
+  readonly step?: (settings: BackendOptions) => SignInStep | undefined;
+  readonly ways?: (settings: BackendOptions) => Ways;
+  /** Parts of the context, in place of those of the kernel that do nothing. */
+  readonly parts?: (base: PartsBase) => Partial<RoomParts>;
+  readonly adapter?: (backend: BackendContext) => AdapterSlots;
+}
+
+export type AdapterSlots = Partial<Pick<Adapter, 'keepsOpener' | 'secondFactor'>>;
+
+export interface PartsBase {
+  readonly settings: BackendOptions;
+  readonly emit: Emit;
+}
+
+export function slotsOf(features: readonly Feature[], settings: BackendOptions): Slots<BackendContext> {
+  const steps = features.flatMap(({ step }) => step?.(settings) ?? []);
+  return {
+    signIn: features.flatMap(({ signIn }) => signIn?.(settings) ?? []),
+    steps: new Map(steps.map(({ name, path }) => [name, path])),
+    ways: Object.assign({}, ...features.map(({ ways }) => ways?.(settings))) as Ways,
+  };
+}

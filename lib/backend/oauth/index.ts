@@ -1,0 +1,19 @@
+import type { Feature } from '../feature.ts';
+import { wantsOtherAccount } from '../forms.ts';
+import { providerButtons, providerChoices } from './buttons.ts';
+import { startOAuth, startsAtOnce } from './start.ts';
+
+/** Sign-in with an OAuth provider, which comes back through the callback. */
+export const oauth: Feature = {
+  name: 'oauth',
+  signIn: () => ({
+    open(backend, request) {
+      const isForProvider = request.query.has('provider') || startsAtOnce(backend.settings, wantsOtherAccount(request));
+      return isForProvider ? startOAuth(backend, request) : undefined;
+    },
+    buttons: (site, request, state) => ({
+      content: providerButtons(site, request, state),
+      choices: providerChoices(site, request, state),
+    }),
+  }),
+};

@@ -1,0 +1,42 @@
+import type { BackendContext } from '../context.ts';
+import type { Feature } from '../feature.ts';
+import type { SignInPart } from '../slots.ts';
+import { offers } from '../options.ts';
+import { returnToOf } from '../pages/parts.ts';
+import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../webauthn/page.ts';
+import { html } from '../../tools/html.ts';
+import { passkeyScriptRoute } from '../webauthn/script-route.ts';
+import { passkeysRoute } from './manage-route.ts';
+import { passkeyRoute } from './sign-in-route.ts';
+
+/** The main button where there is no other form, which then needs a script. */
+const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
+  const { settings, text } = site;
+  const isAlone = settings.signInMethods.length === 1;
+  const form = ceremonyForm(site, request, {
+    kind: 'get',
+    path: settings.passkeyPath,
+    hidden: returnToOf(state),
+    label: text.passkeyButton,
+    isQuiet: !isAlone,
+    hasAutofill: !isAlone,
+    isAgain: state.isAgain,
+  });
+  return {
+    below: html`${isAlone && ceremonyFallback(site)}${form}`,
+    links: { passkey: request.localPath(settings.passkeyPath) },
+    script: ceremonyScript(site, request, settings.passkeyPath),
+    // Browsers offer passkeys in the field with `webauthn` (HTML §4.10.18.7.1), once the page's script asks for one.
+    autocomplete: 'username webauthn',
+  };
+};
+
+/** Sign-in with a passkey, and the page of an account's passkeys. */
+export const passkeys: Feature = {
+  name: 'passkeys',
+  routes(backend) {
+    if (!offers(backend.settings, 'passkey')) return [];
+    return [passkeyRoute(backend), passkeysRoute(backend), passkeyScriptRoute(backend.settings)];
+  },
+  signIn: (settings) => (offers(settings, 'passkey') ? { show } : undefined),
+};

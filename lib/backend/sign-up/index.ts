@@ -1,0 +1,27 @@
+import { html, safeHref } from '../../tools/html.ts';
+import type { BackendContext } from '../context.ts';
+import type { Feature } from '../feature.ts';
+import type { SignInPart } from '../slots.ts';
+import { offers } from '../options.ts';
+import type { BackendOptions } from '../options.ts';
+import { withReturnTo } from '../pages/parts.ts';
+import { resendRoute } from './resend-route.ts';
+import { signUpRoute } from './route.ts';
+
+const isOpen = (settings: BackendOptions): boolean => settings.signUp !== false && offers(settings, 'password');
+
+const show: SignInPart<BackendContext>['show'] = ({ settings, text }, request, state) => {
+  const signUp = withReturnTo(settings.pages.signUp ?? request.localPath(settings.signupPath), state);
+  return {
+    below: html`<p class="actions">${text.toSignUp} <a href="${safeHref(signUp)}">${text.toSignUpLink}</a></p>`,
+    links: { signUp },
+  };
+};
+
+/** New accounts with email and password, and the email that confirms their address. */
+export const signUp: Feature = {
+  name: 'sign-up',
+  routes: (backend) => [resendRoute(backend), ...(isOpen(backend.settings) ? [signUpRoute(backend)] : [])],
+  signIn: (settings) => (isOpen(settings) ? { show } : undefined),
+  ways: ({ resendPath }) => ({ resend: resendPath }),
+};

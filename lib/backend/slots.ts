@@ -1,0 +1,143 @@
+import type { AuthError } from '../errors.ts';
+import type { Fields } from '../http/body.ts';
+import type { Reply } from '../http/reply.ts';
+import type { AuthRequest } from '../http/request.ts';
+import type { PageScript } from '../pages/page.ts';
+import type { PageFacts } from '../pages/view.ts';
+import type { Html, HtmlValue, Text } from '../tools/html.ts';
+import type { Attempts } from './attempts.ts';
+import type { FieldName } from './fields.ts';
+import type { HeldProviderTokens } from './issued-tokens.ts';
+import type { PasswordRule } from './new-password.ts';
+import type { BackendOptions } from './options.ts';
+import type { PagesText } from './pages/text.ts';
+
+/** The adapter's data that pages show, in the language of a request. */
+export interface Site extends Pick<Slots<never>, 'signIn' | 'ways'> {
+  readonly settings: BackendOptions;
+  readonly text: PagesText;
+  /** The length of new passwords. */
+  readonly passwordRule: Pick<PasswordRule, 'minLength'>;
+}
+
+/** The parts of a request that pages use: complete URLs, with mount path and base path. */
+export type PageRequest = Pick<
+  AuthRequest,
+  'localPath' | 'publicUrl' | 'signInUrl' | 'home' | 'stylesheetUrl' | 'brand'
+>;
+
+/** The state of every form, shown for the first time or again. */
+export interface FormState {
+  /** Sanitized; passed on in a hidden field and in links to other forms. */
+  readonly returnTo: string;
+  /** As the user typed it, so that it need not be typed again. Passwords have no such field. */
+  readonly email?: string | undefined;
+  /** For another account than before: OAuth providers must ask which one. */
+  readonly isOtherAccount?: boolean | undefined;
+  /** Why the form is shown again; it sets the page's status. */
+  readonly error?: AuthError | undefined;
+}
+
+/** An error with its place: at a field, or above the form where it concerns all of it. */
+export interface FormError {
+  /** Safe to show to anyone. */
+  readonly message: Text;
+  readonly field: FieldName;
+  /** Messages of single fields, by their names. */
+  readonly at?: Readonly<Record<string, string>> | undefined;
+  /** Seconds until a retry makes sense; shown in the page's language. */
+  readonly retryAfter?: number | undefined;
+  /** `next` where the visitor only has something to do or to wait for. Default: an error. */
+  readonly tone?: 'next';
+}
+
+/** Parts of the context that one room makes and the kernel uses. */
+export interface RoomParts {
+  /** Limits attempts per account and network. */
+  readonly attempts: Attempts;
+  /** The OAuth providers' tokens of sign-ins that wait for their second factor. */
+  readonly providerTokens: HeldProviderTokens;
+}
+
+/**
+ * What a sign-in needs before it is a session: an answer where it would replace another user's session, the second factor, then a new
+ * password after a recovery or invitation link.
+ */
+export type Step = 'account' | 'factor' | 'password';
+
+/** A step between the first factor and the session, by the path of its page. */
+export interface SignInStep {
+  readonly name: Step;
+  readonly path: string;
+}
+
+/** Paths that the kernel's pages lead to, where their room is there. */
+export interface Ways {
+  /** Sends a link to choose a new password. */
+  readonly forgot?: string;
+  /** Sends the email again that confirms an address. */
+  readonly resend?: string;
+}
+
+/** What a room adds to the sign-in page and to its route. */
+export interface SignInPart<Context> {
+  /** Answers a GET of the sign-in page's path in the page's place. */
+  readonly open?: (backend: Context, request: AuthRequest) => Promise<Reply> | Reply | undefined;
+  /** Answers the POST of the sign-in page's path: one room has it. */
+  readonly submit?: (
+    backend: Context,
+    request: AuthRequest,
+    fields: Fields,
+    returnTo: string,
+  ) => Promise<Reply | string>;
+  /** Buttons above the form, also on the page of a new account. */
+  readonly buttons?: (site: Site, request: PageRequest, state: FormState) => SignInButtons;
+  readonly show?: (site: Site, request: PageRequest, state: SignInState) => SignInShown;
+}
+
+export interface SignInButtons {
+  readonly content: HtmlValue;
+  /** The same as data. */
+  readonly choices: NonNullable<PageFacts['choices']>;
+}
+
+export interface SignInState extends FormState {
+  /** Whether the script asks for the passkey at once, because the answer before came too late. */
+  readonly isAgain?: boolean;
+}
+
+export interface SignInShown {
+  /** The form with the address: the first room that has one shows it. */
+  readonly form?: SignInForm;
+  /** A button in the form, where it is another room's. */
+  readonly button?: Html;
+  /** Below the form. */
+  readonly below?: Html;
+  /** The page's links as data. */
+  readonly links?: NonNullable<PageFacts['links']>;
+  readonly script?: PageScript;
+  /** Where browsers offer passkeys in the address' field. */
+  readonly autocomplete?: 'username webauthn';
+}
+
+export interface SignInForm {
+  readonly path: string;
+  readonly fields: readonly Exclude<FieldName, 'form'>[];
+  readonly content: (parts: SignInFormParts) => Html;
+}
+
+export interface SignInFormParts {
+  readonly error: FormError | undefined;
+  /** The field with the first focus. */
+  readonly focus: FieldName | undefined;
+  readonly autocomplete: 'username' | 'username webauthn';
+  /** Of other rooms. */
+  readonly buttons: readonly Html[];
+}
+
+/** What the rooms give to the kernel's pages and routes. */
+export interface Slots<Context> {
+  readonly signIn: readonly SignInPart<Context>[];
+  readonly steps: ReadonlyMap<Step, string>;
+  readonly ways: Ways;
+}

@@ -1,0 +1,21 @@
+import { html, safeHref } from '../../tools/html.ts';
+import type { BackendContext } from '../context.ts';
+import type { Feature } from '../feature.ts';
+import type { SignInPart } from '../slots.ts';
+import { withReturnTo } from '../pages/parts.ts';
+import { ssoRoute } from './route.ts';
+
+const show: SignInPart<BackendContext>['show'] = ({ settings, text }, request, state) => {
+  const sso = withReturnTo(request.localPath(settings.ssoPath), state);
+  return {
+    below: html`<p><a class="button quiet" href="${safeHref(sso)}">${text.toSsoLink}</a></p>`,
+    links: { sso },
+  };
+};
+
+/** SAML single sign-on by the email's domain. */
+export const sso: Feature = {
+  name: 'sso',
+  routes: (backend) => (backend.settings.sso ? [ssoRoute(backend)] : []),
+  signIn: (settings) => (settings.sso ? { show } : undefined),
+};
