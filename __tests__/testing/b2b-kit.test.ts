@@ -235,20 +235,6 @@ it('refuses a sign-in that is still stale afterwards', async () => {
   await agent.get('/billing').expect(403);
 });
 
-it('simulates a switch of the organization, and refuses one that is not on the list', async () => {
-  const kit = createB2bTestKit();
-  const session = { organizationId: 'org_1', organizations: ['org_1', 'org_2'] };
-  const agent = await kit.signIn(request.agent(createApp(kit.options)), session);
-  const organizationOf = async () => (await agent.get('/auth/session').expect(200)).body.organizationId;
-
-  await agent.post('/organization').send({ organizationId: 'org_3' }).expect(403);
-  expect(await organizationOf()).toBe('org_1');
-  await agent.post('/organization').send({ organizationId: 'org_2' }).expect(200, { redirectTo: '/' });
-  expect(await organizationOf()).toBe('org_2');
-  const { body: claims } = await agent.get('/claims');
-  expect(claims).toMatchObject({ org_id: 'org_2' });
-});
-
 it('lets accept decide about its sessions and its sign-ins, without a warning', async () => {
   const warnings = jest.spyOn(process, 'emitWarning');
   const kit = createB2bTestKit();

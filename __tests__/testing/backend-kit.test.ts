@@ -41,35 +41,6 @@ it('creates a signed-in agent in two lines', async () => {
   expect(body.user.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
 });
 
-it('has apps that ask for consent, are listed and are disconnected', async () => {
-  const kit = createBackendTestKit();
-  const agent = await kit.signIn(request.agent(createApp({ ...kit.options, oauthConsent: true })), ada);
-  const ask = () => kit.askConsent({ name: 'Cursor', redirectUri: 'cursor://callback', scopes: ['email', 'phone'] });
-  const id = ask();
-  const page = await agent.get(`/oauth/consent?authorization_id=${id}`).expect(200);
-  expect(page.text).toContain('Cursor');
-  const decide = (action: string) => agent.post('/oauth/consent').send({ authorization_id: id, action });
-  const { body } = await decide('allow').expect(200);
-  expect(body.redirectTo).toMatch(/^cursor:\/\/callback\?code=/);
-  await decide('deny').expect(400);
-  await agent.get(`/oauth/consent?authorization_id=${ask()}`).expect(302);
-  const { body: list } = await agent.get('/oauth/apps').set('Accept', 'application/json').expect(200);
-  expect(list.apps).toMatchObject([{ client: { name: 'Cursor' }, scopes: ['email', 'phone'] }]);
-  const eve = await kit.signIn(request.agent(createApp({ ...kit.options, oauthConsent: true })), {
-    user: { email: 'eve@example.com' },
-  });
-  await eve.get(`/oauth/consent?authorization_id=${ask()}`).expect(200);
-  const others = await eve.get('/oauth/apps').set('Accept', 'application/json').expect(200);
-  expect(others.body.apps).toEqual([]);
-  await agent.post('/oauth/apps').send({ revoke: list.apps[0].client.id }).expect(200);
-  const { body: left } = await agent.get('/oauth/apps').set('Accept', 'application/json').expect(200);
-  expect(left.apps).toEqual([]);
-  const denied = ask();
-  await agent.get(`/oauth/consent?authorization_id=${denied}`).expect(200);
-  const { body: answer } = await agent.post('/oauth/consent').send({ authorization_id: denied, action: 'deny' });
-  expect(answer.redirectTo).toBe('cursor://callback?error=access_denied');
-});
-
 it('leaves all others signed out', async () => {
   const kit = createBackendTestKit();
   await request(createApp(kit.options)).get('/account').expect('Location', '/auth/login?returnTo=%2Faccount');
@@ -90,18 +61,6 @@ it('supports additional claims, metadata and anonymous users', async () => {
     isAnonymous: true,
     userMetadata: { theme: 'dark' },
   });
-});
-
-it('creates an agent with a second factor, and one that must still give it', async () => {
-  const kit = createBackendTestKit();
-  const app = createApp(kit.options);
-  const raised = await kit.signIn(request.agent(app), { ...ada, aal: 'aal2' });
-  await raised.get('/vault').expect(200, 'vault');
-  const agent = await kit.signIn(request.agent(app), { ...ada, pending: 'factor' });
-  await agent.get('/auth/session').expect(401);
-  await agent.post('/auth/verify').send({ code: '000000' }).expect(422);
-  await agent.post('/auth/verify').send({ code: kit.code, returnTo: '/vault' }).expect(200, { redirectTo: '/vault' });
-  await agent.get('/vault').expect(200, 'vault');
 });
 
 it('creates an agent that must choose a new password', async () => {
@@ -212,22 +171,6 @@ it('lets accept decide about its sessions', async () => {
   const app = createApp({ ...kit.options, accept: ({ user }) => user.email === ada.user.email });
   await (await kit.signIn(request.agent(app), ada)).get('/account').expect(200);
   await (await kit.signIn(request.agent(app), { user: { email: 'eve@other.example' } })).get('/account').expect(403);
-});
-
-it('signs in with a passkey, whatever the challenge, and asks for the second factor of who has one', async () => {
-  const kit = createBackendTestKit();
-  const app = createApp({ ...kit.options, signInMethods: ['password', 'passkey'] });
-  const signIn = async (credential: object) => {
-    const agent = request.agent(app);
-    const { body } = await agent.post('/auth/passkey').set('Accept', 'application/json').send({}).expect(200);
-    const fields = { challengeId: body.challengeId, credential };
-    return { agent, answer: await agent.post('/auth/passkey').set('Accept', 'application/json').send(fields) };
-  };
-  const { agent } = await signIn(kit.passkey(ada));
-  await agent.get('/account').expect(200, 'ada@example.com');
-  await agent.get('/fresh').expect(200);
-  expect((await signIn(kit.passkey({ ...ada, pending: 'factor' }))).answer.body.redirectTo).toBe('/auth/verify');
-  expect((await signIn({ ...kit.passkey(ada), id: 'unknown' })).answer.status).toBe(422);
 });
 
 describe('kit.tokens', () => {

@@ -1,5 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { B2bAuthOptions } from '../b2b/index.ts';
+import { switchOrganization } from '../b2b/organizations/testing.ts';
+import type { OrganizationsTestSession } from '../b2b/organizations/testing.ts';
 import { createSeal } from '../b2b/seal.ts';
 import { writeChunks } from '../tools/cookie-chunks.ts';
 import { defined } from '../tools/json.ts';
@@ -22,7 +24,7 @@ export interface B2bTestKitOptions {
 }
 
 /** The signed-in user and the session's properties. */
-export interface B2bTestSession {
+export interface B2bTestSession extends OrganizationsTestSession {
   /** Missing fields are generated; the `id` is derived from the email address, so that one address is one user. */
   readonly user?: Partial<B2bUser>;
   readonly organizationId?: string;
@@ -35,8 +37,6 @@ export interface B2bTestSession {
   readonly expired?: boolean;
   /** Seconds since the person signed in, which a guard's `maxAge` compares. Default 0. */
   readonly signedInAgo?: number;
-  /** The organizations that `POST /organization` may switch to. Default: any. */
-  readonly organizations?: readonly string[];
 }
 
 export interface B2bTestKit extends SignIns<B2bTestSession> {
@@ -157,6 +157,11 @@ function createEnter(workos: InMemoryWorkos): Enter<B2bTestSession> {
   };
 }
 
+/** What a session becomes with its next token, by what the call asks; a refusal leaves it as it is. */
+type Change = (session: B2bTestSession, body: ProviderCall['body']) => B2bTestSession | Response;
+
+const changes: readonly Change[] = [switchOrganization];
+
 interface Started {
   /** The session's id, constant through all renewals. */
   readonly id: string;
@@ -250,16 +255,16 @@ class InMemoryWorkos {
       const refusal = { error: 'invalid_grant', error_description: 'The grant is spent or revoked.' };
       return Response.json(refusal, { status: 400 });
     }
-    const { organization_id: organizationId } = body;
-    if (typeof organizationId !== 'string' || organizationId === started.session.organizationId) {
-      return Response.json(toWire(await this.issue(started), started.session));
+    let { session } = started;
+    for (const change of changes) {
+      const changed = change(session, body);
+      if (changed instanceof Response) {
+        // WorkOS does not spend the token of a refused change.
+        if (typeof body['refresh_token'] === 'string') this.#byRefreshToken.set(body['refresh_token'], started);
+        return changed;
+      }
+      session = changed;
     }
-    if (started.session.organizations?.includes(organizationId) === false) {
-      // WorkOS does not spend the token of a refused switch.
-      if (typeof body['refresh_token'] === 'string') this.#byRefreshToken.set(body['refresh_token'], started);
-      return Response.json({ code: 'organization_membership_not_found', message: 'Not a member.' }, { status: 400 });
-    }
-    const session = { ...started.session, organizationId };
     return Response.json(toWire(await this.issue({ ...started, session }), session));
   }
 

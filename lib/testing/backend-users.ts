@@ -41,9 +41,6 @@ function uuidOf(text: string): string {
   );
 }
 
-/** The id of the authenticator app that the kit's users have. */
-export const factorId = '00000000-0000-4000-8000-000000000000';
-
 /** The assurance level and its authentication times. */
 export function assurance(
   { aal = 'aal1', signedInAgo = 0, pending }: BackendTestSession,
@@ -56,10 +53,8 @@ export function assurance(
 }
 
 /** The user in Supabase's response format. */
-export function toWire(user: BackendUser, { aal, pending }: BackendTestSession) {
-  const factor = { id: factorId, factor_type: 'totp', status: 'verified', friendly_name: 'app' };
+export function toWire(user: BackendUser) {
   return {
-    ...(aal === 'aal2' || pending === 'factor' ? { factors: [factor] } : {}),
     id: user.id,
     aud: 'authenticated',
     role: user.role,

@@ -1,5 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { BackendUser } from '../types.ts';
+import type { InMemorySupabase } from '../../testing/in-memory-supabase.ts';
+import { userOf } from '../../testing/backend-users.ts';
+import type { BackendUser } from '../../types.ts';
+
+export interface ConsentTestKit {
+  /**
+   * An app asks a user for consent, with `oauthConsent: true`.
+   *
+   * @returns the id for `/oauth/consent?authorization_id=…`
+   */
+  askConsent(app?: TestApp): string;
+}
 
 /** An app at the project's OAuth server. */
 export interface TestApp {
@@ -11,6 +22,14 @@ export interface TestApp {
   readonly scopes?: readonly string[];
 }
 
+export function createConsentKit(supabase: InMemorySupabase): ConsentTestKit {
+  const apps = new TestApps();
+  supabase.add({
+    answer: ({ call, url, body, started }) => started && apps.answer(call, url, body, userOf(started.session)),
+  });
+  return { askConsent: (app) => apps.ask(app) };
+}
+
 interface Asked extends Required<TestApp> {
   readonly clientId: string;
   userId?: string;
@@ -18,7 +37,7 @@ interface Asked extends Required<TestApp> {
 }
 
 /** The part of Supabase's OAuth server that the consent page and the list of connected apps call. */
-export class TestApps {
+class TestApps {
   readonly #clientIds = new Map<string, string>();
   readonly #authorizations = new Map<string, Asked>();
   /** By user and client. */

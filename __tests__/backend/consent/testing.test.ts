@@ -1,0 +1,32 @@
+import express from 'express';
+import request from 'supertest';
+import { backendAuth } from '../../../lib/backend/index.ts';
+import { createBackendTestKit } from '../../../lib/testing/index.ts';
+
+it('the kit has apps that ask for consent, are listed and are disconnected', async () => {
+  const kit = createBackendTestKit();
+  const app = express().use(backendAuth({ ...kit.options, oauthConsent: true }));
+  const agent = await kit.signIn(request.agent(app), { user: { email: 'ada@example.com' } });
+  const ask = () => kit.askConsent({ name: 'Cursor', redirectUri: 'cursor://callback', scopes: ['email', 'phone'] });
+  const id = ask();
+  const page = await agent.get(`/oauth/consent?authorization_id=${id}`).expect(200);
+  expect(page.text).toContain('Cursor');
+  const decide = (action: string) => agent.post('/oauth/consent').send({ authorization_id: id, action });
+  const { body } = await decide('allow').expect(200);
+  expect(body.redirectTo).toMatch(/^cursor:\/\/callback\?code=/);
+  await decide('deny').expect(400);
+  await agent.get(`/oauth/consent?authorization_id=${ask()}`).expect(302);
+  const { body: list } = await agent.get('/oauth/apps').set('Accept', 'application/json').expect(200);
+  expect(list.apps).toMatchObject([{ client: { name: 'Cursor' }, scopes: ['email', 'phone'] }]);
+  const eve = await kit.signIn(request.agent(app), { user: { email: 'eve@example.com' } });
+  await eve.get(`/oauth/consent?authorization_id=${ask()}`).expect(200);
+  const others = await eve.get('/oauth/apps').set('Accept', 'application/json').expect(200);
+  expect(others.body.apps).toEqual([]);
+  await agent.post('/oauth/apps').send({ revoke: list.apps[0].client.id }).expect(200);
+  const { body: left } = await agent.get('/oauth/apps').set('Accept', 'application/json').expect(200);
+  expect(left.apps).toEqual([]);
+  const denied = ask();
+  await agent.get(`/oauth/consent?authorization_id=${denied}`).expect(200);
+  const { body: answer } = await agent.post('/oauth/consent').send({ authorization_id: denied, action: 'deny' });
+  expect(answer.redirectTo).toBe('cursor://callback?error=access_denied');
+});
