@@ -2,12 +2,12 @@ import {
   asBadAddress,
   FormProblem,
   readCaptcha,
-  readCode,
   readEmail,
-  readEmailCode,
   readPassword,
   rethrowAs,
 } from '../../lib/backend/fields.ts';
+import { readEmailCode } from '../../lib/backend/email-code/route.ts';
+import { readCode } from '../../lib/backend/factors/request.ts';
 import { asksForChallenge, hasAnswer } from '../../lib/backend/webauthn/challenges.ts';
 import { AuthError } from '../../lib/errors.ts';
 

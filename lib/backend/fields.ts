@@ -67,7 +67,7 @@ export function readPassword(fields: Fields): string {
  * The digits of a code, of whatever script or width, without blanks, hyphens and what cannot be seen. Each script has its ten digits in
  * a row, beginning with zero (Unicode 17 §4.6).
  */
-function digitsOf(fields: Fields): string {
+export function digitsOf(fields: Fields): string {
   const digitOf = (digit: string): string => {
     const at = digit.codePointAt(0) ?? 0;
     let value = 0;
@@ -76,22 +76,6 @@ function digitsOf(fields: Fields): string {
   };
   const code = (fields.get('code') ?? '').normalize('NFKC').replaceAll(invisible, '');
   return code.replaceAll(/[\s\p{Dash}]/gu, '').replaceAll(/\p{Nd}/gu, digitOf);
-}
-
-/** An emailed code. @throws {FormProblem} where it cannot be one */
-export function readEmailCode(fields: Fields): string {
-  const code = digitsOf(fields);
-  // A project configures six to ten digits.
-  if (/^\d{6,10}$/.test(code)) return code;
-  throw new FormProblem('code', 'emailCodeMissing', 'The code is missing, or is not one of six to ten digits.');
-}
-
-/** A code of six digits. @throws {FormProblem} where it is missing; {AuthError} `code_wrong` where it is malformed */
-export function readCode(fields: Fields): string {
-  const code = digitsOf(fields);
-  if (code === '') throw new FormProblem('code', 'codeMissing', 'The code is missing.');
-  if (!/^\d{6}$/.test(code)) throw new AuthError('code_wrong', { reason: 'malformed' });
-  return code;
 }
 
 /** The captcha response, under the field name of any supported widget, in the SDK's form. */

@@ -6,7 +6,7 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { MailSentBody } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { FormProblem, asBadAddress, readCaptcha, readEmail, readEmailCode, rethrowAs } from '../fields.ts';
+import { FormProblem, asBadAddress, digitsOf, readCaptcha, readEmail, rethrowAs } from '../fields.ts';
 import { formRoute, redirectUrl } from '../forms.ts';
 import { sendMail } from '../mail.ts';
 import { codePage } from './page.ts';
@@ -111,4 +111,12 @@ export function codeRoute(backend: BackendContext): AuthRoute {
       return fields.has('code') ? enterCode(backend, request, form) : sendCode(backend, request, form);
     },
   });
+}
+
+/** An emailed code. @throws {FormProblem} where it cannot be one */
+export function readEmailCode(fields: Fields): string {
+  const code = digitsOf(fields);
+  // A project configures six to ten digits.
+  if (/^\d{6,10}$/.test(code)) return code;
+  throw new FormProblem('code', 'emailCodeMissing', 'The code is missing, or is not one of six to ten digits.');
 }

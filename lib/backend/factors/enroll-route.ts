@@ -7,7 +7,7 @@ import type { AuthRoute } from '../../http/router.ts';
 import { asksForChallenge, bindCeremony, hasAnswer, readAnswer, refusedAnswer } from '../webauthn/challenges.ts';
 import type { BackendContext } from '../context.ts';
 import type { Factor, Enrollment } from './factors.ts';
-import { FormProblem, readCode } from '../fields.ts';
+import { FormProblem } from '../fields.ts';
 import { localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
 import type { FormInput, Next } from '../forms.ts';
 import { enrollKey, verifyKey } from './key-factors.ts';
@@ -20,7 +20,7 @@ import { isInsufficient, secondFactorFirst, signInAgainFirst } from '../step-up.
 import { advance } from '../sign-in.ts';
 import { endOver, renewLowered, sessionOf } from '../subject.ts';
 import { enrollApp, hasKeys, keyType, removeFactor, verifyFactor } from './factors.ts';
-import { askFactors, replyToEnd } from './request.ts';
+import { askFactors, replyToEnd, readCode } from './request.ts';
 import type { FactorRequest } from './request.ts';
 
 /** `/auth/enroll`: lists the signed-in user's second factors, adds authenticator apps and removes factors. */

@@ -5,6 +5,8 @@ import type { BackendContext } from '../context.ts';
 import { isRejected, listFactors } from './factors.ts';
 import { isSessionOver } from '../account.ts';
 import type { UserFactors } from './factors.ts';
+import type { Fields } from '../../http/body.ts';
+import { digitsOf, FormProblem } from '../fields.ts';
 import { errorForForm } from '../forms.ts';
 import { rejectedPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
@@ -50,4 +52,12 @@ export async function replyToEnd(
   const message = 'Your code wasn’t accepted, and your sign-in has ended. Sign in again, or contact support.';
   const error = errorForForm(backend, request, new AuthError(code, { cause, reason, message }));
   return rejectedPage(siteFor(backend, request), request, { error, returnTo });
+}
+
+/** A code of six digits. @throws {FormProblem} where it is missing; {AuthError} `code_wrong` where it is malformed */
+export function readCode(fields: Fields): string {
+  const code = digitsOf(fields);
+  if (code === '') throw new FormProblem('code', 'codeMissing', 'The code is missing.');
+  if (!/^\d{6}$/.test(code)) throw new AuthError('code_wrong', { reason: 'malformed' });
+  return code;
 }

@@ -9,7 +9,6 @@ import type { BackendContext } from '../context.ts';
 import { asksForChallenge, bindCeremony, hasAnswer, readAnswer, refusedAnswer } from '../webauthn/challenges.ts';
 import type { Factor } from './factors.ts';
 import { isCodeType, keyType, sendFactorCode, verifyFactor } from './factors.ts';
-import { readCode } from '../fields.ts';
 import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
 import type { FormInput, Next } from '../forms.ts';
 import { challengeKey, verifyKey } from './key-factors.ts';
@@ -22,7 +21,7 @@ import { asIssued } from '../account.ts';
 import { advance, stepUrl } from '../sign-in.ts';
 import { subjectOf } from '../subject.ts';
 import { mailWaitSeconds, tooManyCodes } from '../attempts.ts';
-import { askFactors, replyToEnd } from './request.ts';
+import { askFactors, replyToEnd, readCode } from './request.ts';
 import type { FactorRequest } from './request.ts';
 
 /** `/auth/verify`: asks for the second factor of a pending sign-in, or of a session without one. */

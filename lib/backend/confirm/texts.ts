@@ -1,0 +1,25 @@
+export const confirmTexts = {
+  /** The page of an email's link, by what the link is for. */
+  confirmHeading: 'Confirm your email',
+  confirmText: 'One click confirms your address and signs you in.',
+  confirmButton: 'Confirm and continue',
+  magicLinkHeading: 'Sign in',
+  magicLinkText: 'One click and you’re in.',
+  magicLinkButton: 'Sign in',
+  inviteHeading: 'Accept your invitation',
+  inviteText: 'One click accepts it. Then you choose a password.',
+  inviteButton: 'Accept and continue',
+  recoveryHeading: 'Choose a new password',
+  recoveryText: 'One click, and you can choose it.',
+  recoveryButton: 'Continue',
+  emailChangeHeading: 'Confirm your new email',
+  emailChangeText: 'One click confirms the change of your address.',
+  emailChangeButton: 'Confirm the change',
+  /** `{account}` is signed in, and the link is for `{other}`. */
+  switchHeading: 'Switch accounts?',
+  switchText: 'You’re signed in as {account}. This link signs you in as {other}.',
+  /** The same where no one is signed in anymore. */
+  switchAloneText: 'This link signs you in as {other}.',
+  switchButton: 'Continue as {other}',
+  stayAsButton: 'Stay signed in as {account}',
+} as const satisfies Record<string, string>;

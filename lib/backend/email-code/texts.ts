@@ -1,0 +1,12 @@
+export const emailCodeTexts = {
+  codeHeading: 'Sign in with a code',
+  codeText: 'We’ll email you a code. You don’t need a password.',
+  codeSendButton: 'Email me a code',
+  toCodeButton: 'Email me a code instead',
+  codeSentHeading: 'Check your email',
+  emailCodeSentText: 'If you can sign in with {email}, we sent a code and a link.',
+  emailCodeMissing: 'Enter the digits of the code.',
+  codesLimited: 'Too many wrong codes. The link in the email still works.',
+  codeResendButton: 'Send another email',
+  codeOtherAddress: 'Use another address',
+} as const satisfies Record<string, string>;

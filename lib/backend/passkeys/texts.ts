@@ -1,0 +1,18 @@
+export const passkeysTexts = {
+  passkeyButton: 'Sign in with a passkey',
+  passkeyGone: 'This passkey doesn’t exist anymore.',
+  passkeysFull: 'Your account has as many passkeys as it can have. Remove one first.',
+  passkeysHeading: 'Passkeys',
+  passkeysText: 'Sign in with your fingerprint, face or screen lock instead of a password.',
+  /** A passkey without a name. */
+  passkeyName: 'Passkey',
+  passkeyAdded: 'Added {date}',
+  passkeyUsed: 'Last used {date}',
+  addPasskeyButton: 'Add a passkey',
+  renameLink: 'Rename',
+  renameHeading: 'Rename “{passkey}”',
+  passkeyNameLabel: 'Name',
+  passkeyNameInvalid: 'Enter a short name.',
+  renameButton: 'Save name',
+  removePasskeyText: 'You won’t be able to sign in with it anymore. Delete it on your device, too.',
+} as const satisfies Record<string, string>;

@@ -1,0 +1,7 @@
+export const ssoTexts = {
+  ssoHeading: 'Single sign-on',
+  ssoText: 'Sign in with your organization’s account.',
+  ssoHint: 'We find your organization by the part after the @.',
+  ssoButton: 'Continue',
+  toSsoLink: 'Single sign-on',
+} as const satisfies Record<string, string>;
