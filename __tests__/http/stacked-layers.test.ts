@@ -1,6 +1,6 @@
 import express from 'express';
 import express4 from 'express4';
-import { protectedBefore, stackedAdapters, stackedHandlers } from '../../lib/http/express-stack.ts';
+import { adaptersBeside, protectedBefore, stackedAdapters, stackedHandlers } from '../../lib/http/express-stack.ts';
 import { createPathMatcher } from '../../lib/tools/path-matcher.ts';
 import { traceLayers } from '../support/traced-layers.ts';
 import { variant } from '../support/variant.ts';
@@ -19,12 +19,14 @@ const restsIn = (app: unknown, ...paths: readonly string[]): unknown[] =>
   paths.map((path) => stackedAdapters(app)[0]?.restOf(path));
 
 describe('the search for adapters', () => {
-  it('reads an application once', () => {
-    const app = applicationOf(['/', createAdapter()]);
-    const found = stackedAdapters(app);
+  it('reads the application of an adapter once', () => {
+    const adapter = createAdapter();
+    const app = applicationOf(['/', adapter]);
+    const found = adaptersBeside(adapter, app);
     expect(found).toHaveLength(1);
     app.use(routerOf(createAdapter()));
-    expect(stackedAdapters(app)).toBe(found);
+    expect(adaptersBeside(adapter, app)).toBe(found);
+    expect(adaptersBeside(adapter, applicationOf(['/', adapter], ['/', createAdapter()]))).toHaveLength(2);
   });
 
   it.each([

@@ -1,12 +1,12 @@
 import express from 'express';
-import { registerRouter } from '../../lib/http/adapter.ts';
+import { Parts, registerRouter } from '../../lib/http/adapter.ts';
 import type { Adapter, OwnPath } from '../../lib/http/adapter.ts';
 import type { isAuthRoute } from '../../lib/http/mounts.ts';
 
 /** A request that has passed an adapter. */
 export type Passed = Parameters<typeof isAuthRoute>[0];
 
-interface Parts extends Partial<Pick<Adapter, 'adapter' | 'protectedRoutes' | 'emit'>> {
+interface Given extends Partial<Pick<Adapter, 'adapter' | 'protectedRoutes' | 'emit'>> {
   /** The own paths, by the option that names them. */
   readonly paths?: Readonly<Record<string, string>>;
   /** The own paths that `returnTo` may name. */
@@ -14,7 +14,7 @@ interface Parts extends Partial<Pick<Adapter, 'adapter' | 'protectedRoutes' | 'e
 }
 
 /** What the place of an adapter in its application depends on, without a provider. */
-export function createAdapter({ adapter = 'b2b', paths = {}, pages = [], ...rest }: Parts = {}): Adapter {
+export function createAdapter({ adapter = 'b2b', paths = {}, pages = [], ...rest }: Given = {}): Adapter {
   const own: OwnPath[] = [
     ...Object.entries(paths).map(([option, path]) => ({ option, path })),
     ...pages.map((path) => ({ option: 'pages', path, isReturnTarget: true })),
@@ -25,6 +25,7 @@ export function createAdapter({ adapter = 'b2b', paths = {}, pages = [], ...rest
     protectedRoutes: [],
     emit: () => undefined,
     ownPaths: new Map(own.map((each) => [each.path, each])),
+    parts: new Parts(),
     ...rest,
   } as unknown as Adapter;
 }

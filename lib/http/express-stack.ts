@@ -1,4 +1,4 @@
-import { adapterOf } from './adapter.ts';
+import { adapterOf, partKey } from './adapter.ts';
 import type { Adapter } from './adapter.ts';
 import { identityOf } from './layer-identity.ts';
 
@@ -23,18 +23,20 @@ interface Layer {
   match(path: string): unknown;
 }
 
-/** Each application's adapters, read at the first request of one of them, when everything is mounted. */
-const adaptersRead = new WeakMap<object, readonly StackedAdapter[]>();
+/** The application that an adapter is in, with its adapters. */
+const stackPart = partKey<{ readonly app: unknown; readonly adapters: readonly StackedAdapter[] }>('stack');
+
+/** `stackedAdapters` of the application that an adapter is in, read at its first request, when everything is mounted. */
+export function adaptersBeside({ parts }: Adapter, app: unknown): readonly StackedAdapter[] {
+  const known = parts.find(stackPart);
+  // A guard in a mounted application sees that one instead.
+  if (known !== undefined && known.app === app) return known.adapters;
+  return parts.set(stackPart, { app, adapters: stackedAdapters(app) }).adapters;
+}
 
 /** The adapters in the application's stack, in mount order; none where the host has no stack, as Connect. */
 export function stackedAdapters(app: unknown): readonly StackedAdapter[] {
   if (typeof app !== 'function') return [];
-  const known = adaptersRead.get(app) ?? readAdapters(app);
-  adaptersRead.set(app, known);
-  return known;
-}
-
-function readAdapters(app: object): StackedAdapter[] {
   const base = pathOfApplication(app);
   const restOf: StackedAdapter['restOf'] = (path) => (typeof base === 'string' ? without(base, path) : undefined);
   return layersOf(routerIn(app)).flatMap((layer) => adaptersOf(layer, restOf));

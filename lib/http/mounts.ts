@@ -1,7 +1,8 @@
 import { createPathMatcher, isReachableUnder } from '../tools/path-matcher.ts';
 import { ConfigurationError } from '../errors.ts';
+import { partKey } from './adapter.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
-import { protectedBefore, stackedAdapters } from './express-stack.ts';
+import { adaptersBeside, protectedBefore, stackedAdapters } from './express-stack.ts';
 import { pathOf } from '../tools/request-path.ts';
 import { comparablePath, requestTarget } from './message.ts';
 import type { HostRequest } from './message.ts';
@@ -37,7 +38,9 @@ export function passedTwice({ name, adapter }: Adapter): string {
 export function isAuthRoute(request: Passed, path: string): boolean {
   const owned = [
     ...[request, ...othersOf(request)].map((passed) => ownPathOf(passed.definition, restBelowMount(passed, path))),
-    ...stackedAdapters(request.req.app).map(({ definition, restOf }) => ownPathOf(definition, restOf(path))),
+    ...adaptersBeside(request.definition, request.req.app).map(({ definition, restOf }) =>
+      ownPathOf(definition, restOf(path)),
+    ),
   ];
   return owned.some((own) => own !== undefined && own.isReturnTarget !== true);
 }
@@ -49,7 +52,7 @@ export function isAuthRoute(request: Passed, path: string): boolean {
  * @param path with the mount path
  */
 export function isAnsweredLater({ req, definition }: Passed, path: string): boolean {
-  const stacked = stackedAdapters(req.app);
+  const stacked = adaptersBeside(definition, req.app);
   const own = stacked.findIndex((other) => other.definition === definition);
   return own !== -1 && stacked.slice(own + 1).some((other) => ownPathOf(other.definition, other.restOf(path)));
 }
@@ -94,7 +97,7 @@ export function createMountCheck(definition: Adapter): (request: Passed) => Conf
     // The two names make a pair at most: a third adapter has the name of another one.
     if (others.length < 2 && paths.has(path)) return undefined;
     const problems = mountProblems(request, others);
-    lastPrefix.set(definition, request.prefix);
+    definition.parts.set(lastPrefixPart, request.prefix);
     if (problems.length > 0) return new ConfigurationError(definition.name, problems);
     if (!hasWarned) warnOfMount(request);
     hasWarned = true;
@@ -104,8 +107,8 @@ export function createMountCheck(definition: Adapter): (request: Passed) => Conf
   };
 }
 
-/** The last mount path of each adapter, for messages. */
-const lastPrefix = new WeakMap<Adapter, string>();
+/** The last mount path, for messages. */
+const lastPrefixPart = partKey<string>('last mount path');
 
 /**
  * Why no adapter has seen a request, where the application contains one: it is mounted below a path that the request's is not below.
@@ -119,7 +122,7 @@ export function mountedElsewhere(req: HostRequest, adapter: Adapter['adapter'] |
   );
   if (found === undefined) return undefined;
   const { definition } = found;
-  const prefix = lastPrefix.get(definition);
+  const prefix = definition.parts.find(lastPrefixPart);
   const where = prefix === undefined ? 'below a path' : `under ${prefix}`;
   return `${definition.name}() is mounted ${where}: requests to ${path} do not pass it; mount it at the root, and use pathPrefix to move its routes`;
 }
@@ -130,7 +133,7 @@ export function mountedElsewhere(req: HostRequest, adapter: Adapter['adapter'] |
  */
 function isSwallowed({ definition, prefix, req }: Passed): boolean {
   if (prefix === '' || pathOf(req.url ?? '/') !== '/') return false;
-  const own = stackedAdapters(req.app).find((stacked) => stacked.definition === definition);
+  const own = adaptersBeside(definition, req.app).find((stacked) => stacked.definition === definition);
   if (own !== undefined) return ['/x', '/x/y'].every((rest) => own.restOf(prefix + rest) === '/');
   // Express 5 has the segments of a wildcard as a list, Express 4 its whole text under a number.
   return Object.entries<unknown>({ ...(req.params as object | undefined) }).some(([name, value]) => {
@@ -165,7 +168,7 @@ function mountProblems(request: Passed, others: readonly Passed[]): string[] {
   const unreachable = protectedRoutes.filter((pattern) => !isReachableUnder(pattern, prefix));
   const isTwice =
     others.some((other) => other.definition === definition) ||
-    stackedAdapters(req.app).filter((stacked) => stacked.definition.adapter === adapter).length > 1;
+    adaptersBeside(definition, req.app).filter((stacked) => stacked.definition.adapter === adapter).length > 1;
   const twice = isTwice ? [`${name}() is mounted twice in one application; mount it once`] : [];
   return [
     ...unreachable.map(

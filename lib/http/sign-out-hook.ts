@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import { withDeadline } from '../tools/deadline.ts';
 import { causeOf } from '../errors.ts';
 import type { Session } from '../types.ts';
-import type { Adapter } from './adapter.ts';
+import { partKey } from './adapter.ts';
 import type { AuthRequest } from './request.ts';
 import { asError } from './go-on.ts';
 import type { Reply } from './reply.ts';
@@ -44,16 +44,15 @@ export async function withSignOutHook<S extends Session>(
   return reply;
 }
 
-/** The causes that each adapter has warned of, of this many at most. */
-const warned = new WeakMap<Adapter, Set<string>>();
+/** The causes that the adapter has warned of, of this many at most. */
+const warnedPart = partKey<Set<string>>('failures of onSignOut');
 const maxCauses = 20;
 
 /** One warning for each cause: anyone can sign out again and again, also without a session. */
 function report({ definition }: AuthRequest, thrown: unknown): void {
-  const { name, emit } = definition;
+  const { name, emit, parts } = definition;
   const error = asError(thrown);
-  const causes = warned.get(definition) ?? new Set();
-  warned.set(definition, causes);
+  const causes = parts.find(warnedPart) ?? parts.set(warnedPart, new Set());
   const cause = causeIn(error);
   if (!causes.has(cause) && causes.size < maxCauses) {
     causes.add(cause);

@@ -1,36 +1,43 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { closingOf, connect, listen } from '../../../lib/doors/sql/pool.ts';
+import { Parts } from '../../../lib/http/adapter.ts';
 import { ConfigurationError } from '../../../lib/errors.ts';
 
 /** A response, as far as its end is concerned. */
 const respond = (more: object = {}) =>
   Object.assign(new EventEmitter(), { writableEnded: false, destroyed: false, ...more }) as unknown as ServerResponse;
+/** The request of a response. */
+const requestOf = (res: ServerResponse) => ({ res, parts: new Parts() });
 const abortError = expect.objectContaining({ name: 'AbortError' });
 
 describe('the end of a response', () => {
   it('is one signal, by one listener, for all transactions of its request', () => {
     const res = respond();
-    const signal = closingOf(res);
-    expect([closingOf(res), res.listenerCount('close'), signal.aborted]).toEqual([signal, 1, false]);
+    const request = requestOf(res);
+    const signal = closingOf(request);
+    expect([closingOf(request), res.listenerCount('close'), signal.aborted]).toEqual([signal, 1, false]);
     res.emit('close');
     expect([signal.aborted, res.listenerCount('close')]).toEqual([true, 0]);
-    expect(closingOf(respond())).not.toBe(signal);
+    expect(closingOf(requestOf(respond()))).not.toBe(signal);
   });
 
   it.each([{ writableEnded: true }, { writableEnded: true, destroyed: true }, { once: undefined }])(
     'has come where it was answered, or is only a placeholder: %j',
-    (more) => expect(() => closingOf(respond(more))).toThrow('the response has ended; call withUser before you answer'),
+    (more) =>
+      expect(() => closingOf(requestOf(respond(more)))).toThrow(
+        'the response has ended; call withUser before you answer',
+      ),
   );
 
   it.each([{ destroyed: true }, { destroyed: undefined, stream: { destroyed: true } }])(
     'has come where its connection or its HTTP/2 stream is gone: %j',
-    (more) => expect(() => closingOf(respond(more))).toThrow(abortError),
+    (more) => expect(() => closingOf(requestOf(respond(more)))).toThrow(abortError),
   );
 
   it.each([{ stream: undefined }, { destroyed: undefined, stream: { destroyed: false } }])(
     'is still to come: %j',
-    (more) => expect(closingOf(respond(more)).aborted).toBe(false),
+    (more) => expect(closingOf(requestOf(respond(more))).aborted).toBe(false),
   );
 });
 

@@ -5,7 +5,7 @@ import { pathOf } from '../../tools/request-path.ts';
 import { isLoopback } from '../../tools/url.ts';
 import { AuthError, ConfigurationError } from '../../errors.ts';
 import type { Session } from '../../types.ts';
-import { definitionOf } from '../../http/adapter.ts';
+import { definitionOf, partKey } from '../../http/adapter.ts';
 import type { Adapter } from '../../http/adapter.ts';
 import { firstAuthRequest, passAdapter } from '../../http/passed-adapters.ts';
 import type { AuthRequest } from '../../http/request.ts';
@@ -127,8 +127,8 @@ function answerRootForm({ definition, options, paths }: Resource, host: Host): v
   else serveMetadata(definition, host, options, owner === 'this' ? paths : undefined);
 }
 
-/** What each admitted request was admitted with, where no other code can write it. */
-const infos = new WeakMap<IncomingMessage, AuthInfo>();
+/** What a request was last admitted with, at the first adapter that it passed: no other code can write it there. */
+const infoPart = partKey<AuthInfo>('auth info');
 
 function guardResource(resource: Resource, { req, res, next }: Host): void {
   const request = passAdapter(resource.definition, req, res);
@@ -153,7 +153,7 @@ async function admit(resource: Resource, request: AuthRequest): Promise<Session>
   if (check !== undefined && ((await check(session, request.req as Request)) as unknown) !== true)
     throw new AuthError('forbidden');
   const info = authInfoOf(session, rules, identifier);
-  infos.set(request.req, info);
+  firstAuthRequest(request.req)?.parts.set(infoPart, info);
   if (attach) Object.assign(request.req, { auth: info });
   return session;
 }
@@ -189,7 +189,7 @@ function challengeOf({ paths, options }: Resource, request: AuthRequest, error: 
  * @throws {ConfigurationError} where no `protectResource()` has let the request pass
  */
 export function authInfo(req: IncomingMessage): AuthInfo {
-  const info = infos.get(req);
+  const info = firstAuthRequest(req)?.parts.find(infoPart);
   if (info === undefined) {
     throw new ConfigurationError('authInfo', [
       'no protectResource() has let this request pass; mount it before the handler, with a path that contains it',

@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http';
 import { defined } from '../../tools/json.ts';
 import { createPathMatcher } from '../../tools/path-matcher.ts';
 import { AuthError, ConfigurationError } from '../../errors.ts';
+import { partKey } from '../../http/adapter.ts';
 import type { Adapter } from '../../http/adapter.ts';
 import { passAdapter } from '../../http/passed-adapters.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { jsonErrorReply, refuse } from '../../http/error-reply.ts';
 import type { Next } from '../../http/go-on.ts';
 import { stackedHandlers } from '../../http/express-stack.ts';
-import { identityOf } from '../../http/layer-identity.ts';
 import { isHeadOpen, varyOn } from '../../http/message.ts';
 import type { HostRequest } from '../../http/message.ts';
 import { sendReply } from '../../http/reply.ts';
@@ -43,22 +43,23 @@ const metadataOf = (path: string): string => (path === '/' ? rootForm : rootForm
 
 const covers = (path: string, other: string): boolean => createPathMatcher([coveredBy(path)])(other);
 
-/** The paths of each adapter's resources, and by its identity of each handler that `protectResource` made. */
-const declared = new WeakMap<Adapter, Set<string>>();
-const handled = new WeakMap<object, string>();
+/** The paths of the adapter's resources. */
+const declaredPart = partKey<Set<string>>('paths of resources');
+/** The path of a handler's resource, on the list by which it is known, as a router is, also where tracing wraps it. */
+const ownPath = Symbol('path of the resource');
 
 /** @throws {ConfigurationError} where two resources contain one another */
 export function declareResource(definition: Adapter, handle: object, path: string): void {
-  const paths = declared.get(definition) ?? new Set();
+  const { parts } = definition;
+  const paths = parts.find(declaredPart) ?? parts.set(declaredPart, new Set());
   const other = [...paths].find((each) => each !== path && (covers(each, path) || covers(path, each)));
   if (other !== undefined) {
     throw new ConfigurationError('protectResource', [
       `path '${path}' and the path '${other}' of another resource contain one another, so that requests would need a token for each`,
     ]);
   }
-  declared.set(definition, paths.add(path));
-  // Wrapped by tracing, it is known by a list, as a router is.
-  handled.set(identityOf(Object.assign(handle, { stack: [] })), path);
+  paths.add(path);
+  Object.assign(handle, { stack: Object.assign([], { [ownPath]: path }) });
 }
 
 /**
@@ -66,8 +67,10 @@ export function declareResource(definition: Adapter, handle: object, path: strin
  * whose it is.
  */
 export function ownerOfRootForm(definition: Adapter, { app }: HostRequest): 'this' | 'other' | 'none' {
-  const stacked = stackedHandlers(app).flatMap((identity) => handled.get(identity) ?? []);
-  const paths = new Set([...(declared.get(definition) ?? []), ...stacked]);
+  const stacked = stackedHandlers(app).flatMap(
+    (identity) => (identity as { readonly [ownPath]?: string })[ownPath] ?? [],
+  );
+  const paths = new Set([...(definition.parts.find(declaredPart) ?? []), ...stacked]);
   if (paths.size === 1) return 'this';
   return paths.has('/') ? 'other' : 'none';
 }

@@ -1,6 +1,7 @@
 import { defined } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AccessTokenClaims, Session } from '../../types.ts';
+import { partKey } from '../../http/adapter.ts';
 import type { Adapter } from '../../http/adapter.ts';
 import type { TokenRules } from './options.ts';
 
@@ -95,13 +96,12 @@ export function authInfoOf(session: Session, { server, audience }: TokenRules, r
   };
 }
 
-/** The adapters that have warned. */
-const warned = new WeakSet<Adapter>();
+const warnedPart = partKey<true>('warned of the audience');
 
 /** Supabase stores the resource that a client asks for, and leaves `aud` as it is. */
 export function warnOfAudience(definition: Adapter, { server, audience }: TokenRules): void {
-  if (server.bindsResource || audience !== undefined || warned.has(definition)) return;
-  warned.add(definition);
+  if (server.bindsResource || audience !== undefined || definition.parts.find(warnedPart)) return;
+  definition.parts.set(warnedPart, true);
   const message = `${definition.name}: Supabase does not bind access tokens to a resource, so a token for any other resource of this project passes, too. Let the access token hook set aud, and name it as audience: see docs/mcp.md`;
   process.emitWarning(message, { code: 'EXPRESS_AUTH_ADAPTERS_AUDIENCE' });
   definition.emit({ type: 'configuration_warning', message });

@@ -79,7 +79,7 @@ export async function withUser<Result>(
     const user = { role, claims: JSON.stringify(claims) };
     // A guard may have accepted a bearer token meanwhile.
     if (around?.user.role === role && around.user.claims === user.claims) return await around.transaction.join(work);
-    const transaction = await openTransaction(pool, user, request.res);
+    const transaction = await openTransaction(pool, user, request);
     return await openCall.run({ pool, req, user, transaction, outer }, () => transaction.run(work));
   } finally {
     release?.();

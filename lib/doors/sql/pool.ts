@@ -1,4 +1,5 @@
-import type { ServerResponse } from 'node:http';
+import type { AuthRequest } from '../../http/request.ts';
+import { partKey } from '../../http/adapter.ts';
 import { untilAborted } from '../../tools/deadline.ts';
 import { ConfigurationError } from '../../errors.ts';
 
@@ -42,26 +43,25 @@ export interface SqlPool {
   connect(): Promise<SqlClient>;
 }
 
-const closings = new WeakMap<ServerResponse, AbortSignal>();
+const closingPart = partKey<AbortSignal>('closing');
 
 /**
  * Aborts when the response closes, with or without an answer. A response has one listener, however many transactions its request opens.
  *
  * @throws {Error} where the response has ended or closed
  */
-export function closingOf(res: ServerResponse): AbortSignal {
+export function closingOf({ res, parts }: Pick<AuthRequest, 'res' | 'parts'>): AbortSignal {
   // Engine.IO has an object without events in place of a WebSocket's response.
   if (res.writableEnded || typeof (res.once as unknown) !== 'function')
     throw new Error('withUser: the response has ended; call withUser before you answer');
   // A response of HTTP/2 has no `destroyed` of its own.
   const { stream } = res as { readonly stream?: { readonly destroyed: boolean } };
   if (res.destroyed || stream?.destroyed === true) throw aborted();
-  const known = closings.get(res);
+  const known = parts.find(closingPart);
   if (known !== undefined) return known;
   const controller = new AbortController();
   res.once('close', () => controller.abort());
-  closings.set(res, controller.signal);
-  return controller.signal;
+  return parts.set(closingPart, controller.signal);
 }
 
 export function aborted(): DOMException {

@@ -1,6 +1,6 @@
-import type { ServerResponse } from 'node:http';
 import { untilAborted } from '../../tools/deadline.ts';
 import { isRecord } from '../../tools/json.ts';
+import type { AuthRequest } from '../../http/request.ts';
 import { aborted, closingOf, connect, listen } from './pool.ts';
 import type { SqlClient, SqlPool, SqlResult, SqlStatement, SqlTransaction } from './pool.ts';
 import { foreignStatement, isClean, isRefusal, mayHaveEnded, ownStatements, sqlState } from './statements.ts';
@@ -9,8 +9,8 @@ import type { OwnStatements, SqlUser } from './statements.ts';
 type Work<Result> = (tx: SqlTransaction) => Result | Promise<Result>;
 
 /** @throws {DOMException} `AbortError`, {ConfigurationError}, or whatever the driver throws */
-export async function openTransaction(pool: SqlPool, user: SqlUser, res: ServerResponse): Promise<UserTransaction> {
-  const closing = closingOf(res);
+export async function openTransaction(pool: SqlPool, user: SqlUser, request: AuthRequest): Promise<UserTransaction> {
+  const closing = closingOf(request);
   const client = await connect(pool, closing);
   const transaction = new UserTransaction(client, ownStatements(user), closing);
   await transaction.begin();

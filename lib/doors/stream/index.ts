@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthError } from '../../errors.ts';
 import type { AdapterName, Session } from '../../types.ts';
+import { partKey } from '../../http/adapter.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { admitted } from '../../http/get-session.ts';
 
@@ -10,7 +11,7 @@ interface Watched {
 }
 
 /** One signal per request and session. */
-const signals = new WeakMap<AuthRequest, Watched>();
+const watchedPart = partKey<Watched>('watched session');
 
 /**
  * Aborts when the session that a guard has admitted ends while the response is open: by a sign-out or `endSession`, here at once and in
@@ -26,12 +27,10 @@ const signals = new WeakMap<AuthRequest, Watched>();
  */
 export function sessionEnded(req: IncomingMessage, adapter?: AdapterName): AbortSignal {
   const { request, session } = admitted(req, adapter, 'sessionEnded');
-  const known = signals.get(request);
+  const known = request.parts.find(watchedPart);
   // A later guard may have admitted a bearer token's session.
   if (known?.session === session) return known.ended;
-  const ended = watch(request, session);
-  signals.set(request, { session, ended });
-  return ended;
+  return request.parts.set(watchedPart, { session, ended: watch(request, session) }).ended;
 }
 
 function watch({ req, res, definition }: AuthRequest, session: Session): AbortSignal {
