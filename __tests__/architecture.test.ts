@@ -242,7 +242,7 @@ describe('the rules see', () => {
         'no such file: http/sample.ts → ../tools/sample.ts',
       ]);
       expect(problemOf('http/sample.ts', '../../tools/nightly.js')).toHaveLength(1);
-      expect(problemOf('http/sample.ts', '../tools/path-matcher.ts')).toEqual([]);
+      expect(problemOf('http/sample.ts', '../tools/url.ts')).toEqual([]);
     });
 
     it('as part of a cycle', () => {

@@ -3,7 +3,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { unsealData } from 'iron-session';
 import { createCookieFinder, parseCookies } from '../lib/tools/cookies.ts';
-import { createPathMatcher } from '../lib/tools/path-matcher.ts';
+import { createPathMatcher } from '../lib/tools/paths/path-matcher.ts';
 import { createKeySet } from '../lib/session/keys.ts';
 import { verifyAccessToken, readToken } from '../lib/session/jwt.ts';
 import { createSessionCache, unseen } from '../lib/session/cache.ts';

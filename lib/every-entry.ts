@@ -22,13 +22,13 @@ export type { ProtectResourceOptions } from './doors/resource/options.ts';
 export type { AuthInfo } from './doors/resource/token.ts';
 export { createTokenVerifier } from './doors/resource/token-verifier.ts';
 export type { TokenErrorClass, TokenVerifier, TokenVerifierOptions } from './doors/resource/token-verifier.ts';
-export { requireSession } from './http/require-session.ts';
+export { requireSession } from './http/guard/require-session.ts';
 export type {
   RequireAnySessionOptions,
   RequireB2bSessionOptions,
   RequireBackendSessionOptions,
   RequireSessionOptions,
-} from './http/require-session.ts';
+} from './http/guard/require-session.ts';
 export { sessionEnded } from './doors/stream/index.ts';
 export { requireSameOrigin, storeSession } from './doors/store-session/index.ts';
 export type { StoreSessionOptions } from './doors/store-session/index.ts';

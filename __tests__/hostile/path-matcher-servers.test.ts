@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import express5 from 'express';
 import type { Response } from 'express';
 import fc from 'fast-check';
-import { createPathMatcher } from '../../lib/tools/path-matcher.ts';
+import { createPathMatcher } from '../../lib/tools/paths/path-matcher.ts';
 import { checkInputs } from '../support/inputs.ts';
 
 // The alias comes without types of its own.

@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { AuthError, b2bAuth, currentSession, getSession, requireSession } from '../../lib/index.ts';
 import type { AuthErrorCode, RequireSessionOptions } from '../../lib/index.ts';
 import type { AuthRequest } from '../../lib/http/request.ts';
-import { bearerToken, challengeFor, isBearerRequest, tokenSession } from '../../lib/http/bearer.ts';
+import { bearerToken, challengeFor, isBearerRequest, tokenSession } from '../../lib/http/guard/bearer.ts';
 import { createB2bTestKit } from '../../lib/testing/index.ts';
 import { createApplication, publicOrigin } from '../support/application.ts';
 import { closeAfterEach } from '../support/close-after-each.ts';

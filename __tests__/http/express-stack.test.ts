@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { backendAuth } from '../../lib/backend/index.ts';
 import { b2bAuth } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
-import { stackedAdapters } from '../../lib/http/express-stack.ts';
+import { stackedAdapters } from '../../lib/http/mount/express-stack.ts';
 import { sendText } from '../support/hosts.ts';
 import { serve } from '../support/servers.ts';
 import { traceLayers } from '../support/traced-layers.ts';

@@ -2,7 +2,13 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import express from 'express';
 import { jest } from '@jest/globals';
-import { createMountCheck, isAnsweredLater, isAuthRoute, isRival, mountedElsewhere } from '../../lib/http/mounts.ts';
+import {
+  createMountCheck,
+  isAnsweredLater,
+  isAuthRoute,
+  isRival,
+  mountedElsewhere,
+} from '../../lib/http/mount/mounts.ts';
 import type { HostRequest } from '../../lib/http/message.ts';
 import { applicationOf, createAdapter, passed, routerOf } from '../support/mounted-adapter.ts';
 import type { Passed } from '../support/mounted-adapter.ts';

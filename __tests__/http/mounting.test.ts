@@ -6,7 +6,7 @@ import { backendAuth } from '../../lib/backend/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import { b2bAuth } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
-import { requireSession } from '../../lib/http/require-session.ts';
+import { requireSession } from '../../lib/http/guard/require-session.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';

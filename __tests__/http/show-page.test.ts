@@ -1,6 +1,6 @@
 import type { Adapter } from '../../lib/http/adapter.ts';
 import { signingOutPage } from '../../lib/pages/page.ts';
-import { showReply } from '../../lib/http/show-page.ts';
+import { showReply } from '../../lib/http/reply.ts';
 import { bareRequest } from '../support/bare-request.ts';
 
 const broken = new Error('no template');

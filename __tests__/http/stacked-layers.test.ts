@@ -1,7 +1,12 @@
 import express from 'express';
 import express4 from 'express4';
-import { adaptersBeside, protectedBefore, stackedAdapters, stackedHandlers } from '../../lib/http/express-stack.ts';
-import { createPathMatcher } from '../../lib/tools/path-matcher.ts';
+import {
+  adaptersBeside,
+  protectedBefore,
+  stackedAdapters,
+  stackedHandlers,
+} from '../../lib/http/mount/express-stack.ts';
+import { createPathMatcher } from '../../lib/tools/paths/path-matcher.ts';
 import { traceLayers } from '../support/traced-layers.ts';
 import { variant } from '../support/variant.ts';
 import { applicationOf, createAdapter, routerOf } from '../support/mounted-adapter.ts';

@@ -1,5 +1,5 @@
 import { AuthError, requireSession } from '../../lib/index.ts';
-import { askSecondFactor } from '../../lib/http/step-up.ts';
+import { askSecondFactor } from '../../lib/http/guard/step-up.ts';
 import type { AuthRequest } from '../../lib/http/request.ts';
 import type { Session } from '../../lib/index.ts';
 import { ada, setSession, startBackendApp } from '../support/backend-app.ts';

@@ -4,7 +4,7 @@ import express4 from 'express4';
 import { b2bAuth } from '../../lib/b2b/index.ts';
 import { backendAuth, getSupabaseClient, sqlSession, withUser } from '../../lib/backend/index.ts';
 import { getSession } from '../../lib/http/get-session.ts';
-import { requireSession } from '../../lib/http/require-session.ts';
+import { requireSession } from '../../lib/http/guard/require-session.ts';
 import { serve } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
 

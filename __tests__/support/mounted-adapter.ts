@@ -1,7 +1,7 @@
 import express from 'express';
 import { Parts, registerRouter } from '../../lib/http/adapter.ts';
 import type { Adapter, OwnPath } from '../../lib/http/adapter.ts';
-import type { isAuthRoute } from '../../lib/http/mounts.ts';
+import type { isAuthRoute } from '../../lib/http/mount/mounts.ts';
 
 /** A request that has passed an adapter. */
 export type Passed = Parameters<typeof isAuthRoute>[0];

@@ -1,5 +1,10 @@
 import fc from 'fast-check';
-import { createPathMatcher, isReachableUnder, patternProblem, widenForConnect } from '../../lib/tools/path-matcher.ts';
+import {
+  createPathMatcher,
+  isReachableUnder,
+  patternProblem,
+  widenForConnect,
+} from '../../lib/tools/paths/path-matcher.ts';
 
 const isMatchedBy = (pattern: string, target: string) => createPathMatcher([pattern])(target);
 

@@ -1,4 +1,4 @@
-import { decodeLeniently, foldCase, pathReadings, requestPath } from '../../lib/tools/request-path.ts';
+import { decodeLeniently, foldCase, pathReadings, requestPath } from '../../lib/tools/paths/request-path.ts';
 
 describe('the path of a request target', () => {
   it.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { createPathMatcher } from '../../lib/tools/path-matcher.ts';
-import { MAX_RETURN_TO_LENGTH, sanitizeReturnTo } from '../../lib/tools/return-to.ts';
+import { createPathMatcher } from '../../lib/tools/paths/path-matcher.ts';
+import { MAX_RETURN_TO_LENGTH, sanitizeReturnTo } from '../../lib/tools/paths/return-to.ts';
 import { checkInputs } from '../support/inputs.ts';
 
 const ownRoutes = ['/login', '/auth/session', '/Callback'];

@@ -1,5 +1,5 @@
 import { isPlainUrl, queryOf, withQuery } from '../../lib/tools/url.ts';
-import { pathOf } from '../../lib/tools/request-path.ts';
+import { pathOf } from '../../lib/tools/paths/request-path.ts';
 
 describe('withQuery', () => {
   it.each([

@@ -1,4 +1,4 @@
-import { foldCase } from '../tools/request-path.ts';
+import { foldCase } from '../tools/paths/request-path.ts';
 import { defined } from '../tools/json.ts';
 import { AuthError } from '../errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';

@@ -1,5 +1,5 @@
 import { defined } from '../tools/json.ts';
-import { pathOf } from '../tools/request-path.ts';
+import { pathOf } from '../tools/paths/request-path.ts';
 import { withQuery } from '../tools/url.ts';
 import { AuthError } from '../errors.ts';
 import { readFields } from '../http/body.ts';

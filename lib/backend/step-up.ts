@@ -3,7 +3,7 @@ import type { AuthRequest } from '../http/request.ts';
 import { errorBody } from '../http/error-reply.ts';
 import { json, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
-import { askFreshSignIn } from '../http/step-up.ts';
+import { askFreshSignIn } from '../http/guard/step-up.ts';
 import type { BackendContext } from './context.ts';
 import { stepUrl } from './sign-in.ts';
 import type { Subject } from './subject.ts';

@@ -7,9 +7,7 @@ import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { AccessTokenClaims, AdapterName, Session } from '../types.ts';
 import type { Acceptance } from './accept.ts';
-import { identityOf } from './layer-identity.ts';
 import type { Brands } from '../pages/page.ts';
-import type { ReplyRules } from './reply.ts';
 import type { RenderPage } from '../pages/view.ts';
 
 /** Handles every error that a visitor would see. */
@@ -96,7 +94,7 @@ export class Parts {
 }
 
 /** The part of an adapter that the code in `http` uses. */
-export interface Adapter extends ReplyRules {
+export interface Adapter {
   readonly adapter: AdapterName;
   /** The factory's name, for messages. */
   readonly name: 'b2bAuth' | 'backendAuth';
@@ -129,6 +127,8 @@ export interface Adapter extends ReplyRules {
   /** Omitted where the provider asks for the second factor itself. */
   readonly secondFactor?: SecondFactor | undefined;
   readonly stylesheetPath: string;
+  /** Whether pages and redirects leave a popup its opener, because OAuth clients open them in one. Default false. */
+  readonly keepsOpener?: boolean;
   /** How a guard redirects methods other than GET and HEAD. */
   readonly guardStatusForForms: 303 | 307;
   /** The session cookie's name; cookies of a pending sign-in are named `<cookieName>-…`. */
@@ -155,6 +155,15 @@ export interface Adapter extends ReplyRules {
   readonly explain: Explain;
   /** What doors and rooms keep of this adapter: its context under the adapter's own key, their state under theirs. */
   readonly parts: Parts;
+}
+
+/**
+ * What identifies a handler in an application's stack: a router's own list of layers. Tracing, such as OpenTelemetry's, replaces the
+ * handler of each layer by a wrapper that passes on its properties, so the list shows through.
+ */
+export function identityOf(handle: object): object {
+  const stack: unknown = 'stack' in handle ? handle.stack : undefined;
+  return Array.isArray(stack) ? stack : handle;
 }
 
 const definitions = new WeakMap<object, Adapter>();

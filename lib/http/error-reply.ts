@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { Request, Response } from 'express';
-import { pathOf } from '../tools/request-path.ts';
+import { pathOf } from '../tools/paths/request-path.ts';
 import { isLoopback } from '../tools/url.ts';
 import { fitForEvent } from '../session/events.ts';
 import { header, keepPrivate, requestTarget } from './message.ts';
@@ -17,9 +17,8 @@ import { accountName } from '../pages/texts.ts';
 import { asError, goOn, isError } from './go-on.ts';
 import type { Next } from './go-on.ts';
 import { isPrivate } from './origin.ts';
-import { json } from './reply.ts';
+import { json, redirect, showReply } from './reply.ts';
 import type { Reply } from './reply.ts';
-import { showReply } from './show-page.ts';
 
 /** Handles every failure: an `AuthError` becomes a response in the client's format, any other error is passed to the application. */
 export function refuse(
@@ -147,6 +146,24 @@ export function errorBody(error: AuthError, redirectTo?: string): ErrorBody {
     error: { status, code, message, ...(fields && { fields }) },
     ...(redirectTo === undefined ? {} : { redirectTo }),
   };
+}
+
+/** The guard's redirect to the sign-in page, with the return path. */
+export function challengeRedirect(request: AuthRequest, url = request.signInUrl(request.wayBack)): Reply {
+  const { req, definition } = request;
+  const isForm = req.method !== 'GET' && req.method !== 'HEAD';
+  return redirect(isForm ? definition.guardStatusForForms : 307, url);
+}
+
+/**
+ * Redirects a document to the page for the required step, and sends a JSON client that page's URL.
+ *
+ * @throws {AuthError} the given error, where `onError` handles it for JSON clients
+ */
+export function challengeWith(request: AuthRequest, error: AuthError, url: string): Reply {
+  if (!request.wantsJson) return challengeRedirect(request, url);
+  if (request.definition.onError !== undefined) throw error;
+  return json(error.status, errorBody(error, url));
 }
 
 /**

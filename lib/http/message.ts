@@ -1,7 +1,7 @@
 import Negotiator from 'negotiator';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { sanitizeReturnTo } from '../tools/return-to.ts';
-import { pathOf } from '../tools/request-path.ts';
+import { sanitizeReturnTo } from '../tools/paths/return-to.ts';
+import { pathOf } from '../tools/paths/request-path.ts';
 import { defined } from '../tools/json.ts';
 import type { ClientFacts } from '../session/source.ts';
 

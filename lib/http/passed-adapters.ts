@@ -3,7 +3,7 @@ import { ConfigurationError } from '../errors.ts';
 import type { AdapterName } from '../types.ts';
 import type { Adapter } from './adapter.ts';
 import { AuthRequest } from './request.ts';
-import { isRival, passedTwice } from './mounts.ts';
+import { isRival, passedTwice } from './mount/mounts.ts';
 
 /** Returns the object that it is given, so that a class which extends it adds its private fields to that object. */
 const Given = function (given: object): object {

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
+import type { Request, Response } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { asError, goOn } from './go-on.ts';
+import type { Next } from './go-on.ts';
 import { isHeadOpen, varyOn } from './message.ts';
 import { render } from '../tools/html.ts';
 import type { Html } from '../tools/html.ts';
-import type { BuiltInPage } from '../pages/view.ts';
+import type { BuiltInPage, RenderPage } from '../pages/view.ts';
 
 /** A handler's response; only `sendReply` sends it, so that no route omits a header. The jar carries the cookies. */
 export interface Reply {
@@ -31,11 +34,12 @@ export interface Reply {
       };
 }
 
+/** What an adapter says of its replies. */
 export interface ReplyRules {
-  /** Whether pages and redirects leave a popup its opener, because OAuth clients open them in one. Default false. */
   readonly keepsOpener?: boolean;
   /** Whether `Accept-Language` picks the texts. Default false. */
   readonly brands?: { readonly arePicked: boolean };
+  readonly renderPage?: RenderPage | undefined;
 }
 
 /** The request that a reply answers. */
@@ -93,6 +97,38 @@ export function sendReply({ req, res, definition }: Answered, reply: Reply): voi
   if (type !== undefined) res.setHeader('Content-Type', type);
   if (reply.status !== 204) res.setHeader('Content-Length', Buffer.byteLength(text));
   res.end(req.method === 'HEAD' ? undefined : text);
+}
+
+/**
+ * Sends a reply. A page first goes to `pages.render`, with the status and the headers of the built-in one, except for its
+ * Content-Security-Policy. Where `render` declines, the built-in page is sent; its error is the application's own and goes to `next`.
+ * It has no deadline: where the built-in page was sent meanwhile, a late `res.render` would throw outside of every `try`.
+ */
+export async function showReply(request: Answered, reply: Reply, next: Next): Promise<void> {
+  const { req, res, definition } = request;
+  const view = reply.body?.kind === 'page' ? reply.body.view : undefined;
+  if (definition?.renderPage === undefined || view === undefined || !isHeadOpen(res)) {
+    sendReply(request, reply);
+    return;
+  }
+  openHead(request, reply);
+  try {
+    // Outside Express, `req` and `res` lack Express' additions. `res.render` adds members to the object that it is given.
+    const isRendered = await definition.renderPage(req as Request, res as Response, { ...view });
+    if ((isRendered as unknown) === true || !isHeadOpen(res)) return;
+  } catch (error) {
+    closeHead(request, reply);
+    goOn(next, asError(error));
+    return;
+  }
+  sendReply(request, reply);
+}
+
+/** An error handler chooses the status itself, and must not send the visitor on. */
+function closeHead({ res }: Answered, { headers = {} }: Reply): void {
+  if (!isHeadOpen(res)) return;
+  res.statusCode = 200;
+  for (const name of Object.keys(headers)) res.removeHeader(name);
 }
 
 /** For a page that the application writes: its own script, style and images need a policy of its own. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseCookies } from '../tools/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../tools/cookies.ts';
 import { WaitingTime, withDeadline } from '../tools/deadline.ts';
-import { sanitizeReturnTo } from '../tools/return-to.ts';
+import { sanitizeReturnTo } from '../tools/paths/return-to.ts';
 import { queryOf, withQuery } from '../tools/url.ts';
 import { clientFacts, isHeadOpen, isSafeMountPath, keepPrivate, prefersJson, requestTarget } from './message.ts';
 import type { HostRequest } from './message.ts';
@@ -17,7 +17,7 @@ import { Parts } from './adapter.ts';
 import type { Adapter } from './adapter.ts';
 import { jarOf, readHostCookies, toHostCookie } from './cookie-jar.ts';
 import type { Delivery } from './cookie-jar.ts';
-import { isAuthRoute } from './mounts.ts';
+import { isAuthRoute } from './mount/mounts.ts';
 import type { Brand } from '../pages/page.ts';
 import { stylesheetQuery } from '../pages/style.ts';
 

@@ -1,23 +1,23 @@
 import express from 'express';
 import type { Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createPathMatcher, widenForConnect } from '../tools/path-matcher.ts';
+import { createPathMatcher, widenForConnect } from '../tools/paths/path-matcher.ts';
 import { AuthError } from '../errors.ts';
 import { passAdapter } from './passed-adapters.ts';
 import type { AuthRequest } from './request.ts';
 import { refuseCrossSite, refuseUnintended } from './origin.ts';
 import { registerRouter } from './adapter.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
-import { jsonErrorReply, refuse } from './error-reply.ts';
+import { challengeRedirect, jsonErrorReply, refuse } from './error-reply.ts';
 import type { Next } from './go-on.ts';
-import { challengeRedirect, guard } from './guard.ts';
-import { createMountCheck, isAnsweredLater } from './mounts.ts';
+import { guard } from './guard/guard.ts';
+import { createMountCheck, isAnsweredLater } from './mount/mounts.ts';
 import { stylesheetFor } from '../pages/style.ts';
-import { rememberFactors } from './step-up.ts';
+import { rememberFactors } from './guard/step-up.ts';
+import { showReply } from './reply.ts';
 import type { Reply } from './reply.ts';
-import { showReply } from './show-page.ts';
 import { comparablePath, isExpress, mountPath, requestTarget } from './message.ts';
-import { pathOf } from '../tools/request-path.ts';
+import { pathOf } from '../tools/paths/request-path.ts';
 
 export type RouteHandler = (request: AuthRequest) => Reply | Promise<Reply>;
 

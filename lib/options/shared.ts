@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { patternProblem } from '../tools/path-matcher.ts';
+import { patternProblem } from '../tools/paths/path-matcher.ts';
 import type { SharedCoordinator } from '../session/coordinator.ts';
 import type { OnEvent, WaitUntil } from '../types.ts';
 import type { Adapter, OnError } from '../http/adapter.ts';

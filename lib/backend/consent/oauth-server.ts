@@ -5,7 +5,7 @@
  * @see https://supabase.com/docs/guides/auth/oauth-server
  */
 import { isRecord } from '../../tools/json.ts';
-import { readRedirectAddress } from '../../tools/redirect-address.ts';
+import { readRedirectAddress } from './redirect-address.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import type { OnceAnswer } from '../../session/ask-once.ts';

@@ -1,6 +1,6 @@
 import { html, safeHref, textOf } from '../../tools/html.ts';
 import type { Html, HtmlValue, Text } from '../../tools/html.ts';
-import { readRedirectAddress } from '../../tools/redirect-address.ts';
+import { readRedirectAddress } from './redirect-address.ts';
 import { withQuery } from '../../tools/url.ts';
 import type { AuthError } from '../../errors.ts';
 import { emphasis, fillIn, isolated } from '../../pages/texts.ts';

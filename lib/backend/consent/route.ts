@@ -8,7 +8,7 @@ import { header } from '../../http/message.ts';
 import { accountName } from '../../pages/texts.ts';
 import { json } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
-import { askSecondFactor } from '../../http/step-up.ts';
+import { askSecondFactor } from '../../http/guard/step-up.ts';
 import type { ConsentBody } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { isSessionOver } from '../account.ts';

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as v from 'valibot';
-import { isPlainPath, onlyReading, pathOf } from '../../tools/request-path.ts';
+import { isPlainPath, onlyReading, pathOf } from '../../tools/paths/request-path.ts';
 import { AuthError, ConfigurationError } from '../../errors.ts';
 import type { Session } from '../../types.ts';
 import { NotAccepted } from '../../http/accept.ts';
@@ -20,8 +20,7 @@ import type { ExactOptionsOf } from '../../options/shared.ts';
 import { refuseCrossSite } from '../../http/origin.ts';
 import { sendReply } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
-import { checkEntry, outageEntries, readRequirements } from '../../http/require-session.ts';
-import { refuseUnconfirmed } from '../../http/unconfirmed.ts';
+import { checkEntry, outageEntries, readRequirements, refuseUnconfirmed } from '../../http/guard/require-session.ts';
 
 const forwardEntries = {
   /** Whether the answer carries the provider's access token in `Authorization: Bearer`, for services that verify it. Default `false`. */

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createPathMatcher, widenForConnect } from '../../tools/path-matcher.ts';
-import { pathOf } from '../../tools/request-path.ts';
+import { createPathMatcher, widenForConnect } from '../../tools/paths/path-matcher.ts';
+import { pathOf } from '../../tools/paths/request-path.ts';
 import { isLoopback } from '../../tools/url.ts';
 import { AuthError, ConfigurationError } from '../../errors.ts';
 import type { Session } from '../../types.ts';
@@ -9,7 +9,7 @@ import { definitionOf, partKey } from '../../http/adapter.ts';
 import type { Adapter } from '../../http/adapter.ts';
 import { firstAuthRequest, passAdapter } from '../../http/passed-adapters.ts';
 import type { AuthRequest } from '../../http/request.ts';
-import { admitBearer, challengeFor, refuseUnaccepted, tokenSession } from '../../http/bearer.ts';
+import { admitBearer, challengeFor, refuseUnaccepted, tokenSession } from '../../http/guard/bearer.ts';
 import type { Next } from '../../http/go-on.ts';
 import { isExpress, isHeadOpen, mountPath, requestTarget, varyOn } from '../../http/message.ts';
 import type { HostRequest } from '../../http/message.ts';

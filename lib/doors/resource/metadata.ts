@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { defined } from '../../tools/json.ts';
-import { createPathMatcher } from '../../tools/path-matcher.ts';
+import { createPathMatcher } from '../../tools/paths/path-matcher.ts';
 import { AuthError, ConfigurationError } from '../../errors.ts';
 import { partKey } from '../../http/adapter.ts';
 import type { Adapter } from '../../http/adapter.ts';
@@ -8,7 +8,7 @@ import { passAdapter } from '../../http/passed-adapters.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { jsonErrorReply, refuse } from '../../http/error-reply.ts';
 import type { Next } from '../../http/go-on.ts';
-import { stackedHandlers } from '../../http/express-stack.ts';
+import { stackedHandlers } from '../../http/mount/express-stack.ts';
 import { isHeadOpen, varyOn } from '../../http/message.ts';
 import type { HostRequest } from '../../http/message.ts';
 import { sendReply } from '../../http/reply.ts';

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import * as v from 'valibot';
 import { isRecord } from '../../tools/json.ts';
-import { createPathMatcher } from '../../tools/path-matcher.ts';
+import { createPathMatcher } from '../../tools/paths/path-matcher.ts';
 import { ConfigurationError } from '../../errors.ts';
 import type { AccessTokenClaims, Session } from '../../types.ts';
 import type { Adapter, AuthorizationServer } from '../../http/adapter.ts';
@@ -9,7 +9,7 @@ import { callback, isHttpUrl, text } from '../../options/shared.ts';
 import type { ExactOptionsOf } from '../../options/shared.ts';
 import { problemsOf } from '../../options/read.ts';
 import type { OptionsSchema } from '../../options/read.ts';
-import { checkEntry } from '../../http/require-session.ts';
+import { checkEntry } from '../../http/guard/require-session.ts';
 
 /** Decides by a verified token's claims whether its OAuth client may call; only `true` admits it. */
 type JudgeClient = (claims: AccessTokenClaims) => boolean | Promise<boolean>;

@@ -8,12 +8,17 @@ import { NotAccepted } from '../../http/accept.ts';
 import { definitionOf } from '../../http/adapter.ts';
 import type { Adapter } from '../../http/adapter.ts';
 import { AuthRequest } from '../../http/request.ts';
-import { bearerSession, bearerToken } from '../../http/bearer.ts';
+import { bearerSession, bearerToken } from '../../http/guard/bearer.ts';
 import { errorBody } from '../../http/error-reply.ts';
 import { clientFacts, header } from '../../http/message.ts';
 import type { ExactOptionsOf } from '../../options/shared.ts';
-import { checkEntry, credentialEntries, outageEntries, readRequirements } from '../../http/require-session.ts';
-import { refuseUnconfirmed } from '../../http/unconfirmed.ts';
+import {
+  checkEntry,
+  credentialEntries,
+  outageEntries,
+  readRequirements,
+  refuseUnconfirmed,
+} from '../../http/guard/require-session.ts';
 
 /** As an ES module, node:http also loads undici in Node 24, which takes longer than everything else here. */
 const http = () => process.getBuiltinModule('node:http');

@@ -1,11 +1,11 @@
-import { createPathMatcher, isReachableUnder } from '../tools/path-matcher.ts';
-import { ConfigurationError } from '../errors.ts';
-import { partKey } from './adapter.ts';
-import type { Adapter, OwnPath } from './adapter.ts';
+import { createPathMatcher, isReachableUnder } from '../../tools/paths/path-matcher.ts';
+import { ConfigurationError } from '../../errors.ts';
+import { partKey } from '../adapter.ts';
+import type { Adapter, OwnPath } from '../adapter.ts';
 import { adaptersBeside, protectedBefore, stackedAdapters } from './express-stack.ts';
-import { pathOf } from '../tools/request-path.ts';
-import { comparablePath, requestTarget } from './message.ts';
-import type { HostRequest } from './message.ts';
+import { pathOf } from '../../tools/paths/request-path.ts';
+import { comparablePath, requestTarget } from '../message.ts';
+import type { HostRequest } from '../message.ts';
 
 /** An adapter that a request has passed, with those that it passed before and after it. */
 interface Passed {

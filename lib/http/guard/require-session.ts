@@ -1,20 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Request, RequestHandler } from 'express';
 import * as v from 'valibot';
-import { AuthError, ConfigurationError } from '../errors.ts';
-import type { AdapterName, B2bSession, BackendSession, Session } from '../types.ts';
-import { passedAs } from './passed-adapters.ts';
-import { notMounted } from './get-session.ts';
-import type { AuthRequest } from './request.ts';
-import type { Next } from './go-on.ts';
-import { challengeWith, guard } from './guard.ts';
+import { AuthError, ConfigurationError } from '../../errors.ts';
+import type { AdapterName, B2bSession, BackendSession, Session } from '../../types.ts';
+import { passedAs } from '../passed-adapters.ts';
+import { notMounted } from '../get-session.ts';
+import type { AuthRequest } from '../request.ts';
+import type { Next } from '../go-on.ts';
+import { challengeWith } from '../error-reply.ts';
+import { guard } from './guard.ts';
 import type { GuardRules } from './guard.ts';
-import type { ExactOptionsOf } from '../options/shared.ts';
-import { problemsOf } from '../options/read.ts';
-import type { OptionsSchema } from '../options/read.ts';
-import type { Reply } from './reply.ts';
+import type { ExactOptionsOf } from '../../options/shared.ts';
+import { problemsOf } from '../../options/read.ts';
+import type { OptionsSchema } from '../../options/read.ts';
+import type { Reply } from '../reply.ts';
 import { askFreshSignIn, askSecondFactor } from './step-up.ts';
-import { refuseUnconfirmed } from './unconfirmed.ts';
 
 /** For example an unset variable: an option that should restrict access would admit every session. */
 const must = (rule: string) => (issue: v.BaseIssue<unknown>) =>
@@ -246,4 +246,23 @@ function isOf(session: Session, organization: true | string): boolean {
 /** @throws {AuthError} `unauthenticated`, where `onError` handles it for JSON clients */
 function challenge(request: AuthRequest): Reply {
   return challengeWith(request, new AuthError('unauthenticated'), request.signInUrl(request.wayBack));
+}
+
+/**
+ * For guards with `whenCoordinatorDown: 'refuse'`.
+ *
+ * @param caller the called function's name, for the message
+ * @throws {AuthError} `provider_unavailable` where the coordinator did not answer when the session was looked up
+ * @throws {ConfigurationError} without a coordinator: no process would ever hear of an end in another one
+ */
+export function refuseUnconfirmed(caller: string, request: AuthRequest, session: Session): void {
+  const { name, resolver } = request.definition;
+  if (!resolver.isShared) {
+    throw new ConfigurationError(caller, [
+      `whenCoordinatorDown: 'refuse' needs the option coordinator of ${name}(), because other processes' sign-outs arrive through it; leave whenCoordinatorDown out where the application is a single process`,
+    ]);
+  }
+  if (!resolver.isConfirmed(session)) {
+    throw new AuthError('provider_unavailable', { reason: 'coordinator', retryAfter: 5 });
+  }
 }

@@ -1,16 +1,16 @@
-import type { Session } from '../types.ts';
-import { AuthError } from '../errors.ts';
-import { NotAccepted } from './accept.ts';
+import type { Session } from '../../types.ts';
+import { AuthError } from '../../errors.ts';
+import { NotAccepted } from '../accept.ts';
 import { guardByBearer, isBearerRequest, refuseBearer } from './bearer.ts';
 import type { BearerRules } from './bearer.ts';
-import { errorBody, refuse, explainDecision, signedOutReason } from './error-reply.ts';
-import { isExplaining } from '../session/events.ts';
-import { goOn } from './go-on.ts';
-import type { Next } from './go-on.ts';
-import type { AuthRequest } from './request.ts';
-import { json, redirect, sendReply } from './reply.ts';
-import type { Reply } from './reply.ts';
-import { pathOf } from '../tools/request-path.ts';
+import { refuse, explainDecision, signedOutReason } from '../error-reply.ts';
+import { isExplaining } from '../../session/events.ts';
+import { goOn } from '../go-on.ts';
+import type { Next } from '../go-on.ts';
+import type { AuthRequest } from '../request.ts';
+import { sendReply } from '../reply.ts';
+import type { Reply } from '../reply.ts';
+import { pathOf } from '../../tools/paths/request-path.ts';
 
 export interface GuardRules {
   /**
@@ -78,22 +78,4 @@ function describe(request: AuthRequest, session: Session | null, { status, heade
     session === null ? `signed out, as ${signedOutReason(request)}` : 'the guard asks for more than the session has';
   const to = headers?.['Location'];
   return `${reason}: ${status}${typeof to === 'string' ? ` to ${pathOf(to)}` : ''}`;
-}
-
-/** The guard's redirect to the sign-in page, with the return path. */
-export function challengeRedirect(request: AuthRequest, url = request.signInUrl(request.wayBack)): Reply {
-  const { req, definition } = request;
-  const isForm = req.method !== 'GET' && req.method !== 'HEAD';
-  return redirect(isForm ? definition.guardStatusForForms : 307, url);
-}
-
-/**
- * Redirects a document to the page for the required step, and sends a JSON client that page's URL.
- *
- * @throws {AuthError} the given error, where `onError` handles it for JSON clients
- */
-export function challengeWith(request: AuthRequest, error: AuthError, url: string): Reply {
-  if (!request.wantsJson) return challengeRedirect(request, url);
-  if (request.definition.onError !== undefined) throw error;
-  return json(error.status, errorBody(error, url));
 }

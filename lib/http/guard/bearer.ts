@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http';
-import { AuthError } from '../errors.ts';
-import { NotAccepted } from './accept.ts';
-import type { ClientFacts } from '../session/source.ts';
-import type { Session } from '../types.ts';
-import type { AuthRequest } from './request.ts';
-import { errorBody, refuse } from './error-reply.ts';
-import { goOn } from './go-on.ts';
-import type { Next } from './go-on.ts';
-import { json } from './reply.ts';
-import { isHeadOpen, varyOn, clientFacts } from './message.ts';
-import type { Reply } from './reply.ts';
+import { AuthError } from '../../errors.ts';
+import { NotAccepted } from '../accept.ts';
+import type { ClientFacts } from '../../session/source.ts';
+import type { Session } from '../../types.ts';
+import type { AuthRequest } from '../request.ts';
+import { errorBody, refuse } from '../error-reply.ts';
+import { goOn } from '../go-on.ts';
+import type { Next } from '../go-on.ts';
+import { json } from '../reply.ts';
+import { isHeadOpen, varyOn, clientFacts } from '../message.ts';
+import type { Reply } from '../reply.ts';
 
 /** The bearer tokens (RFC 6750) that a guard accepts besides those of the application's own users. */
 export interface BearerRules {

@@ -1,6 +1,5 @@
-import { adapterOf, partKey } from './adapter.ts';
-import type { Adapter } from './adapter.ts';
-import { identityOf } from './layer-identity.ts';
+import { adapterOf, identityOf, partKey } from '../adapter.ts';
+import type { Adapter } from '../adapter.ts';
 
 /**
  * Express' layer structure is undocumented, and only this file depends on it: Express 4, and 5 with

@@ -1,4 +1,4 @@
-import { readRedirectAddress } from '../../lib/tools/redirect-address.ts';
+import { readRedirectAddress } from '../../../lib/backend/consent/redirect-address.ts';
 
 describe('a redirect address', () => {
   it.each([

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
-import { createSharedOutcomes } from '../tools/shared-outcomes.ts';
-import { withQuery } from '../tools/url.ts';
-import { AuthError } from '../errors.ts';
-import { warnOfClocks } from '../session/events.ts';
-import { outOfTime } from '../session/source.ts';
-import type { Session } from '../types.ts';
-import type { SecondFactor } from './adapter.ts';
-import type { AuthRequest } from './request.ts';
-import { challengeWith } from './guard.ts';
-import type { Reply } from './reply.ts';
+import { createSharedOutcomes } from '../../tools/shared-outcomes.ts';
+import { withQuery } from '../../tools/url.ts';
+import { AuthError } from '../../errors.ts';
+import { warnOfClocks } from '../../session/events.ts';
+import { outOfTime } from '../../session/source.ts';
+import type { Session } from '../../types.ts';
+import type { SecondFactor } from '../adapter.ts';
+import type { AuthRequest } from '../request.ts';
+import { challengeWith } from '../error-reply.ts';
+import type { Reply } from '../reply.ts';
 
 /** A guard's requirements on the sign-in of a session: a second factor, or a recent sign-in (step-up in RFC 9470). */
 
