@@ -235,8 +235,8 @@ describe('the rules see', () => {
     it('of a file on a higher floor, beside its own part, and outside of lib/', () => {
       const problemOf = (path: string, specifier: string): string[] => wrongImportsIn({ [path]: write(specifier) });
       expect(problemOf('tools/sample.ts', '../http/reply.ts')).toEqual(['upward: tools/sample.ts → ../http/reply.ts']);
-      expect(problemOf('b2b/sample.ts', '../backend/forms.ts')).toEqual([
-        'across: b2b/sample.ts → ../backend/forms.ts',
+      expect(problemOf('b2b/sample.ts', '../backend/forms/forms.ts')).toEqual([
+        'across: b2b/sample.ts → ../backend/forms/forms.ts',
       ]);
       expect(problemOf('http/sample.ts', '../tools/sample.ts')).toEqual([
         'no such file: http/sample.ts → ../tools/sample.ts',

@@ -5,7 +5,7 @@ import {
   readEmail,
   readPassword,
   rethrowAs,
-} from '../../lib/backend/fields.ts';
+} from '../../lib/backend/forms/fields.ts';
 import { readEmailCode } from '../../lib/backend/email-code/route.ts';
 import { readCode } from '../../lib/backend/factors/request.ts';
 import { asksForChallenge, hasAnswer } from '../../lib/backend/webauthn/challenges.ts';

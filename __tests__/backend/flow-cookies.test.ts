@@ -1,6 +1,6 @@
 import { encodeCookieValue } from '../../lib/tools/cookies.ts';
-import { createFlowCookies } from '../../lib/backend/flow-cookies.ts';
-import type { FlowCookies, SignInFlow } from '../../lib/backend/flow-cookies.ts';
+import { createFlowCookies } from '../../lib/backend/supabase/flow-cookies.ts';
+import type { FlowCookies, SignInFlow } from '../../lib/backend/supabase/flow-cookies.ts';
 
 let flows: FlowCookies;
 beforeEach(() => {

@@ -1,5 +1,5 @@
-import { createPasswordRule, readNewPassword, weakPassword } from '../../lib/backend/new-password.ts';
-import { FormProblem } from '../../lib/backend/fields.ts';
+import { createPasswordRule, readNewPassword, weakPassword } from '../../lib/backend/forms/new-password.ts';
+import { FormProblem } from '../../lib/backend/forms/fields.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import { AuthError } from '../../lib/errors.ts';
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';

@@ -9,7 +9,7 @@ import { passwordPage } from '../../lib/backend/reset/page.ts';
 import { signUpPage } from '../../lib/backend/sign-up/page.ts';
 import { ssoPage } from '../../lib/backend/sso/page.ts';
 import { asksAgain } from '../../lib/backend/webauthn/page.ts';
-import { FormProblem } from '../../lib/backend/fields.ts';
+import { FormProblem } from '../../lib/backend/forms/fields.ts';
 import type { Factor } from '../../lib/backend/factors/factors.ts';
 import { render } from '../../lib/tools/html.ts';
 import type { AuthErrorCode } from '../../lib/errors.ts';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { FormProblem } from '../../lib/backend/fields.ts';
+import { FormProblem } from '../../lib/backend/forms/fields.ts';
 import { confirmPage, switchPage } from '../../lib/backend/confirm/page.ts';
 import { codePage } from '../../lib/backend/email-code/page.ts';
 import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in.ts';

@@ -1,4 +1,4 @@
-import { isRecent, signInTime } from '../../lib/backend/pending.ts';
+import { isRecent, signInTime } from '../../lib/backend/sign-in/pending.ts';
 import { ada, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import type { SessionJson } from '../../stand-ins/supabase/stand-in.ts';

@@ -8,10 +8,10 @@ import {
   organizationSignIn,
   providerError,
   rethrowStaleKeys,
-} from '../../lib/backend/provider-errors.ts';
+} from '../../lib/backend/supabase/provider-errors.ts';
 import { AuthError } from '../../lib/errors.ts';
 import { urgentWindowMs } from '../../lib/session/jwt.ts';
-import type { ProviderResponse } from '../../lib/backend/connection.ts';
+import type { ProviderResponse } from '../../lib/backend/supabase/connection.ts';
 
 const none: ProviderResponse = { kind: 'none' };
 const answered = (

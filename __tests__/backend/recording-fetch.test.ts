@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from '../../lib/backend/connection.ts';
+import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from '../../lib/backend/supabase/connection.ts';
 import { AuthError } from '../../lib/errors.ts';
 import { serve } from '../support/servers.ts';
 import type { RunningServer } from '../support/servers.ts';

@@ -2,7 +2,7 @@ import { cookieBytes } from '../../lib/tools/cookie-chunks.ts';
 import type { CookieWrite, RequestCookies } from '../../lib/tools/cookies.ts';
 import { readToken } from '../../lib/session/jwt.ts';
 import type { TokenVerdict } from '../../lib/session/jwt.ts';
-import { createBackendSource } from '../../lib/backend/session-source.ts';
+import { createBackendSource } from '../../lib/backend/supabase/session-source.ts';
 import {
   createSessionCookie,
   factsOf,
@@ -11,7 +11,7 @@ import {
   parseContent,
   sdkContent,
   slimContent,
-} from '../../lib/backend/session-cookie.ts';
+} from '../../lib/backend/supabase/session-cookie.ts';
 
 it('keeps the fields of a verified session that the SDK needs, and nothing that a visitor may have added', async () => {
   const claims = { sub: 'user', exp: 4_000_000_000, role: 'authenticated' };

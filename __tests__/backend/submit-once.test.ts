@@ -1,4 +1,4 @@
-import { createSubmitOnce } from '../../lib/backend/double-submit.ts';
+import { createSubmitOnce } from '../../lib/backend/forms/double-submit.ts';
 import type { CookieWrite } from '../../lib/tools/cookies.ts';
 import type { AuthRequest } from '../../lib/http/request.ts';
 import { redirect } from '../../lib/http/reply.ts';

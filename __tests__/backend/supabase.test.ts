@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
-import { createSupabase } from '../../lib/backend/supabase.ts';
-import type { Supabase } from '../../lib/backend/supabase.ts';
+import { createSupabase } from '../../lib/backend/supabase/supabase.ts';
+import type { Supabase } from '../../lib/backend/supabase/supabase.ts';
 
 let time = 1;
 let events: { readonly type: string }[];

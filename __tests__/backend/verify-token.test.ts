@@ -3,10 +3,10 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { JWK } from 'jose';
 import { createKeySet } from '../../lib/session/keys.ts';
 import { readToken } from '../../lib/session/jwt.ts';
-import type { Introspection } from '../../lib/backend/supabase.ts';
-import { foreignClient } from '../../lib/backend/session-cookie.ts';
-import { createTokenVerifier } from '../../lib/backend/verify-token.ts';
-import type { Clients } from '../../lib/backend/verify-token.ts';
+import type { Introspection } from '../../lib/backend/supabase/supabase.ts';
+import { foreignClient } from '../../lib/backend/supabase/session-cookie.ts';
+import { createTokenVerifier } from '../../lib/backend/supabase/verify-token.ts';
+import type { Clients } from '../../lib/backend/supabase/verify-token.ts';
 import type { TokenOrigin } from '../../lib/session/source.ts';
 
 const issuer = 'https://project.example/auth/v1';

@@ -4,7 +4,7 @@ import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
 import { chooserPage } from '../../lib/b2b/organizations/chooser-page.ts';
 import { slotsOf } from '../../lib/backend/feature.ts';
 import { features } from '../../lib/backend/features.ts';
-import { FormProblem, readEmail } from '../../lib/backend/fields.ts';
+import { FormProblem, readEmail } from '../../lib/backend/forms/fields.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import type { BackendAuthOptions } from '../../lib/backend/option-schema.ts';
 import { confirmPage, switchPage } from '../../lib/backend/confirm/page.ts';
@@ -23,7 +23,7 @@ import {
   otherLinkPage,
   pleaseSignInPage,
 } from '../../lib/backend/pages/notice.ts';
-import { createPasswordRule, weakPassword } from '../../lib/backend/new-password.ts';
+import { createPasswordRule, weakPassword } from '../../lib/backend/forms/new-password.ts';
 import type { PageRequest, Site } from '../../lib/backend/slots.ts';
 import { qrCode } from '../../lib/backend/factors/qr-code.ts';
 import { resendAfter } from '../../lib/backend/pages/resend.ts';
@@ -33,7 +33,7 @@ import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
 import { refusedAnswer } from '../../lib/backend/webauthn/challenges.ts';
 import type { Factor } from '../../lib/backend/factors/factors.ts';
 import type { Passkey } from '../../lib/backend/passkeys/passkeys.ts';
-import { mailedBefore, tooManyCodes } from '../../lib/backend/attempts.ts';
+import { mailedBefore, tooManyCodes } from '../../lib/backend/forms/attempts.ts';
 import { errorPage } from '../../lib/pages/error-page.ts';
 import type { ErrorPageParts } from '../../lib/pages/error-page.ts';
 import { createBrands } from '../../lib/pages/options.ts';

@@ -8,7 +8,7 @@ import { createAuthRouter } from '../http/router.ts';
 import type { AuthRoute } from '../http/router.ts';
 import { cookieAttributes } from '../options/shared.ts';
 import type { BackendSessionBody } from '../types.ts';
-import { callbackRoute } from './callback-route.ts';
+import { callbackRoute } from './sign-in/callback-route.ts';
 import { backendPart } from './context.ts';
 import type { BackendContext } from './context.ts';
 import { createContext } from './create-context.ts';
@@ -16,10 +16,10 @@ import type { AdapterSlots } from './feature.ts';
 import { features } from './features.ts';
 import type { BackendAuthOptions } from './option-schema.ts';
 import { readBackendOptions } from './options.ts';
-import { foreignClient } from './session-cookie.ts';
-import { freshSignIn } from './session-source.ts';
-import { signInRoute } from './sign-in-route.ts';
-import { signOutRoute } from './sign-out-route.ts';
+import { foreignClient } from './supabase/session-cookie.ts';
+import { freshSignIn } from './supabase/session-source.ts';
+import { signInRoute } from './sign-in/sign-in-route.ts';
+import { signOutRoute } from './sign-in/sign-out-route.ts';
 
 /**
  * Sign-in against a Supabase project by email and password or OAuth: `/auth/login`, `/auth/signup`, `/auth/callback`, `/auth/logout`,

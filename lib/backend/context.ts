@@ -3,15 +3,15 @@ import type { Brands } from '../pages/page.ts';
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { SessionWriter } from '../session/source.ts';
-import type { SubmitOnce } from './double-submit.ts';
-import type { PasswordRule } from './new-password.ts';
+import type { SubmitOnce } from './forms/double-submit.ts';
+import type { PasswordRule } from './forms/new-password.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesTextKey } from './pages/text.ts';
 import type { RoomParts, Slots } from './slots.ts';
-import type { SessionCookie, StoredContent } from './session-cookie.ts';
-import type { BackendSource } from './session-source.ts';
-import type { FlowCookies } from './flow-cookies.ts';
-import type { Supabase } from './supabase.ts';
+import type { SessionCookie, StoredContent } from './supabase/session-cookie.ts';
+import type { BackendSource } from './supabase/session-source.ts';
+import type { FlowCookies } from './supabase/flow-cookies.ts';
+import type { Supabase } from './supabase/supabase.ts';
 
 /** Shared by the routes and pages of one `backendAuth()`; `create-context.ts` makes it. */
 export interface BackendContext extends Slots<BackendContext>, RoomParts {

@@ -5,21 +5,21 @@ import { createKeySet } from '../session/keys.ts';
 import { createSessions } from '../session/sessions.ts';
 import { createSessionWriter } from '../session/source.ts';
 import { createBackground } from '../tools/background.ts';
-import { unlimited } from './attempts.ts';
+import { unlimited } from './forms/attempts.ts';
 import type { BackendContext } from './context.ts';
-import { createSubmitOnce } from './double-submit.ts';
+import { createSubmitOnce } from './forms/double-submit.ts';
 import { slotsOf } from './feature.ts';
 import type { Feature } from './feature.ts';
 import type { RoomParts } from './slots.ts';
-import { createFlowCookies } from './flow-cookies.ts';
-import { noProviderTokens } from './issued-tokens.ts';
-import { createPasswordRule } from './new-password.ts';
+import { createFlowCookies } from './supabase/flow-cookies.ts';
+import { noProviderTokens } from './supabase/issued-tokens.ts';
+import { createPasswordRule } from './forms/new-password.ts';
 import type { BackendOptions } from './options.ts';
 import { englishText } from './pages/text.ts';
-import { createSessionCookie } from './session-cookie.ts';
-import { createBackendSource } from './session-source.ts';
-import { createSupabase } from './supabase.ts';
-import { createTokenVerifier } from './verify-token.ts';
+import { createSessionCookie } from './supabase/session-cookie.ts';
+import { createBackendSource } from './supabase/session-source.ts';
+import { createSupabase } from './supabase/supabase.ts';
+import { createTokenVerifier } from './supabase/verify-token.ts';
 
 /** @param features their parts take the place of the kernel's own */
 export function createContext(settings: BackendOptions, features: readonly Feature[]): BackendContext {

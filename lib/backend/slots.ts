@@ -5,10 +5,10 @@ import type { AuthRequest } from '../http/request.ts';
 import type { PageScript } from '../pages/page.ts';
 import type { PageFacts } from '../pages/view.ts';
 import type { Html, HtmlValue, Text } from '../tools/html.ts';
-import type { Attempts } from './attempts.ts';
-import type { FieldName } from './fields.ts';
-import type { HeldProviderTokens } from './issued-tokens.ts';
-import type { PasswordRule } from './new-password.ts';
+import type { Attempts } from './forms/attempts.ts';
+import type { FieldName } from './forms/fields.ts';
+import type { HeldProviderTokens } from './supabase/issued-tokens.ts';
+import type { PasswordRule } from './forms/new-password.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesText } from './pages/text.ts';
 

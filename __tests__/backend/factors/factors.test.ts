@@ -6,7 +6,7 @@ import {
   textIn,
   verifyFactor,
 } from '../../../lib/backend/factors/factors.ts';
-import { isSessionOver, needsFactor } from '../../../lib/backend/account.ts';
+import { isSessionOver, needsFactor } from '../../../lib/backend/supabase/account.ts';
 import { AuthError } from '../../../lib/errors.ts';
 
 const factor = { id: 'a', factor_type: 'totp', status: 'verified' };

@@ -2,7 +2,7 @@ import type { BackendAuthOptions, BackendSignIn, SharedCoordinator } from '../..
 import { AuthError, ConfigurationError } from '../../../lib/errors.ts';
 import { backendAuth } from '../../../lib/backend/index.ts';
 import { createHeldProviderTokens, providerTokensIn } from '../../../lib/backend/provider-tokens/held.ts';
-import { withProviderTokens } from '../../../lib/backend/session-cookie.ts';
+import { withProviderTokens } from '../../../lib/backend/supabase/session-cookie.ts';
 import { ada, startBackendApp } from '../../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../../support/backend-app.ts';
 import { createShared } from '../../support/shared-memory.ts';

@@ -1,5 +1,5 @@
 import { emailWithPassword, isOfOrganization } from '../../../lib/backend/reset/set-password.ts';
-import { asIssued } from '../../../lib/backend/account.ts';
+import { asIssued } from '../../../lib/backend/supabase/account.ts';
 
 const sessionWith = (providers: unknown) =>
   ({ user: { email: 'ada@example.com', appMetadata: { providers } } }) as never;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { foldAccount } from '../../../lib/backend/fields.ts';
+import { foldAccount } from '../../../lib/backend/forms/fields.ts';
 
 describe('folding an account', () => {
   /** Go's `strings.ToLower`, which GoTrue uses: one character for each character. */

@@ -6,14 +6,14 @@ import { json, redirect, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { isSessionOver, presentUser, asIssued } from '../account.ts';
-import { readReturnTo } from '../forms.ts';
-import { heldSession } from '../link-sign-in.ts';
+import { isSessionOver, presentUser, asIssued } from '../supabase/account.ts';
+import { readReturnTo } from '../forms/forms.ts';
+import { heldSession } from '../sign-in/link-sign-in.ts';
 import { switchPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
-import { clearPending, endPending, readPending } from '../pending.ts';
-import type { PendingSignIn } from '../pending.ts';
-import { advance, needsOf, stepUrl } from '../sign-in.ts';
+import { clearPending, endPending, readPending } from '../sign-in/pending.ts';
+import type { PendingSignIn } from '../sign-in/pending.ts';
+import { advance, needsOf, stepUrl } from '../sign-in/sign-in.ts';
 
 /** An email's link of another account than the browser's was used up; its sign-in waits for the answer. */
 export interface AccountQuestion {

@@ -6,16 +6,16 @@ import { signInFailed } from '../../session/events.ts';
 import { answerAccount, askAccount, findQuestion } from './account-question.ts';
 import type { AccountQuestion } from './account-question.ts';
 import type { BackendContext } from '../context.ts';
-import { subjectFormRoute } from '../forms.ts';
-import type { Next } from '../forms.ts';
-import { changedAnswer, heldSession, prepareLink } from '../link-sign-in.ts';
-import { otherLinkAnswer } from '../mail.ts';
+import { subjectFormRoute } from '../forms/forms.ts';
+import type { Next } from '../forms/forms.ts';
+import { changedAnswer, heldSession, prepareLink } from '../sign-in/link-sign-in.ts';
+import { otherLinkAnswer } from '../forms/mail.ts';
 import { confirmPage } from './page.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
-import { isOwnRefusal } from '../provider-errors.ts';
-import { readPending } from '../pending.ts';
-import { needsOf, stepUrl, storeSignIn } from '../sign-in.ts';
+import { isOwnRefusal } from '../supabase/provider-errors.ts';
+import { readPending } from '../sign-in/pending.ts';
+import { needsOf, stepUrl, storeSignIn } from '../sign-in/sign-in.ts';
 
 interface Link {
   readonly tokenHash: string;

@@ -5,13 +5,13 @@ import { json, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { ConnectedAppsBody } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { isSessionOver } from '../account.ts';
-import { localUrl, readReturnTo } from '../forms.ts';
+import { isSessionOver } from '../supabase/account.ts';
+import { localUrl, readReturnTo } from '../forms/forms.ts';
 import { isClientId, listApps, revokeApp } from './oauth-server.ts';
 import { appsPage, disconnectPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
-import { endOver, signInFirst } from '../subject.ts';
-import type { Subject } from '../subject.ts';
+import { endOver, signInFirst } from '../sign-in/subject.ts';
+import type { Subject } from '../sign-in/subject.ts';
 import { memberOf, quiet } from './route.ts';
 
 /** `GET /oauth/apps`: the apps that act for the user; with `revoke`, the page that asks whether to disconnect one. */

@@ -11,10 +11,10 @@ import type { AuthRequest } from '../../http/request.ts';
 import type { OnceAnswer } from '../../session/ask-once.ts';
 import type { ConnectedApp, OAuthClientInfo } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { outOfTime } from '../connection.ts';
-import { callAs } from '../account.ts';
-import type { Subject } from '../subject.ts';
-import type { SupabaseCall } from '../supabase-call.ts';
+import { outOfTime } from '../supabase/connection.ts';
+import { callAs } from '../supabase/account.ts';
+import type { Subject } from '../sign-in/subject.ts';
+import type { SupabaseCall } from '../supabase/supabase-call.ts';
 
 /** What an app asks for, and where it wants to be sent. */
 export interface Authorization {

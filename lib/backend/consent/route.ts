@@ -11,13 +11,13 @@ import type { Reply } from '../../http/reply.ts';
 import { askSecondFactor } from '../../http/guard/step-up.ts';
 import type { ConsentBody } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { isSessionOver } from '../account.ts';
+import { isSessionOver } from '../supabase/account.ts';
 import { askAuthorization, decide, readAuthorizationId } from './oauth-server.ts';
 import type { ConsentRequest } from './oauth-server.ts';
 import { consentPage, startAgainPage, toAppPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
-import { endOver, sessionOf, signInFirst } from '../subject.ts';
-import type { Subject } from '../subject.ts';
+import { endOver, sessionOf, signInFirst } from '../sign-in/subject.ts';
+import type { Subject } from '../sign-in/subject.ts';
 
 /** `GET /oauth/consent`: the page to which the project's OAuth server sends people, or the app's address where they allowed it before. */
 export async function showConsent(backend: BackendContext, request: AuthRequest): Promise<Reply> {

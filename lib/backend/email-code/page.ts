@@ -2,7 +2,7 @@ import { html, safeHref } from '../../tools/html.ts';
 import type { Html } from '../../tools/html.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
-import { mailedBefore } from '../attempts.ts';
+import { mailedBefore } from '../forms/attempts.ts';
 import { addressFacts, addressForm } from '../pages/address.ts';
 import { codeFields, emailField } from '../pages/field.ts';
 import {

@@ -6,17 +6,17 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { MailSentBody } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { FormProblem, asBadAddress, digitsOf, readCaptcha, readEmail, rethrowAs } from '../fields.ts';
-import { formRoute, redirectUrl } from '../forms.ts';
-import { sendMail } from '../mail.ts';
+import { FormProblem, asBadAddress, digitsOf, readCaptcha, readEmail, rethrowAs } from '../forms/fields.ts';
+import { formRoute, redirectUrl } from '../forms/forms.ts';
+import { sendMail } from '../forms/mail.ts';
 import { codePage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import { resendAfter, resendOf } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
 import { fillIn } from '../../pages/texts.ts';
-import type { SupabaseCall } from '../supabase-call.ts';
-import { mailedBefore, mailWaitSeconds } from '../attempts.ts';
-import { completeSignIn } from '../sign-in.ts';
+import type { SupabaseCall } from '../supabase/supabase-call.ts';
+import { mailedBefore, mailWaitSeconds } from '../forms/attempts.ts';
+import { completeSignIn } from '../sign-in/sign-in.ts';
 
 /**
  * GoTrue errors of `/otp` that reveal whether an account exists: closed sign-up and a

@@ -9,13 +9,13 @@ import type { Session as SdkSession, User as SdkUser } from '@supabase/supabase-
 import { defined, isRecord } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { Session } from '../../types.ts';
-import { outOfTime } from '../connection.ts';
-import { callAs, isSessionOver, isVerified, listedFactors, presentUser } from '../account.ts';
+import { outOfTime } from '../supabase/connection.ts';
+import { callAs, isSessionOver, isVerified, listedFactors, presentUser } from '../supabase/account.ts';
 import type { BackendContext } from '../context.ts';
 import { offers } from '../options.ts';
-import { isTimeout } from '../provider-errors.ts';
-import type { StoredContent } from '../session-cookie.ts';
-import type { SupabaseCall, Visitor } from '../supabase-call.ts';
+import { isTimeout } from '../supabase/provider-errors.ts';
+import type { StoredContent } from '../supabase/session-cookie.ts';
+import type { SupabaseCall, Visitor } from '../supabase/supabase-call.ts';
 
 /** A second factor of the backend's list, of whatever type. */
 export interface Factor {

@@ -6,9 +6,9 @@ import { refusedAnswer } from '../webauthn/challenges.ts';
 import type { Ceremony, CeremonyAnswer } from '../webauthn/challenges.ts';
 import type { BackendContext } from '../context.ts';
 import { enrollWithRoom, generatedName, present, textIn } from './factors.ts';
-import { callAs } from '../account.ts';
-import type { StoredContent } from '../session-cookie.ts';
-import type { SupabaseCall, Visitor } from '../supabase-call.ts';
+import { callAs } from '../supabase/account.ts';
+import type { StoredContent } from '../supabase/session-cookie.ts';
+import type { SupabaseCall, Visitor } from '../supabase/supabase-call.ts';
 
 /** A challenge of one factor. The backend takes the answer of any key of the user to it. */
 export interface KeyCeremony extends Ceremony {

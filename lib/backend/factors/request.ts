@@ -3,15 +3,15 @@ import type { AuthRequest } from '../../http/request.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { BackendContext } from '../context.ts';
 import { isRejected, listFactors } from './factors.ts';
-import { isSessionOver } from '../account.ts';
+import { isSessionOver } from '../supabase/account.ts';
 import type { UserFactors } from './factors.ts';
 import type { Fields } from '../../http/body.ts';
-import { digitsOf, FormProblem } from '../fields.ts';
-import { errorForForm } from '../forms.ts';
+import { digitsOf, FormProblem } from '../forms/fields.ts';
+import { errorForForm } from '../forms/forms.ts';
 import { rejectedPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
-import { endHere, endOver, signInFirst } from '../subject.ts';
-import type { Subject } from '../subject.ts';
+import { endHere, endOver, signInFirst } from '../sign-in/subject.ts';
+import type { Subject } from '../sign-in/subject.ts';
 
 /** A request about second factors, with the backend's data about its user. */
 export interface FactorRequest extends UserFactors {

@@ -1,5 +1,5 @@
 import type { Feature } from '../feature.ts';
-import { wantsOtherAccount } from '../forms.ts';
+import { wantsOtherAccount } from '../forms/forms.ts';
 import { providerButtons, providerChoices } from './buttons.ts';
 import { startOAuth, startsAtOnce } from './start.ts';
 

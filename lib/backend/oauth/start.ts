@@ -5,7 +5,7 @@ import { refuseUnintended } from '../../http/origin.ts';
 import { redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { BackendContext } from '../context.ts';
-import { redirectUrl, wantsOtherAccount } from '../forms.ts';
+import { redirectUrl, wantsOtherAccount } from '../forms/forms.ts';
 import { providerName } from './options.ts';
 import type { OAuthProviderOptions } from './options.ts';
 import type { BackendOptions } from '../options.ts';

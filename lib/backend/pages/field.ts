@@ -1,7 +1,7 @@
 import { html } from '../../tools/html.ts';
 import type { Html, HtmlValue, Text } from '../../tools/html.ts';
 import { fillIn } from '../../pages/texts.ts';
-import type { FieldName } from '../fields.ts';
+import type { FieldName } from '../forms/fields.ts';
 import type { FormError, Site } from '../slots.ts';
 
 interface FieldParts {

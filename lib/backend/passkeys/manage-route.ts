@@ -6,18 +6,18 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { asksForChallenge, bindCeremony, readAnswer } from '../webauthn/challenges.ts';
 import type { BackendContext } from '../context.ts';
-import { hasFactor, isSessionOver, presentUser } from '../account.ts';
-import { FormProblem } from '../fields.ts';
-import { localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
-import type { FormInput, Next } from '../forms.ts';
+import { hasFactor, isSessionOver, presentUser } from '../supabase/account.ts';
+import { FormProblem } from '../forms/fields.ts';
+import { localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
+import type { FormInput, Next } from '../forms/forms.ts';
 import { siteFor } from '../pages/parts.ts';
 import { asksAgain } from '../webauthn/page.ts';
 import { isVisible, passkeysPage, removePasskeyPage, renamePage } from './page.ts';
 import { addPasskey, listPasskeys, removePasskey, renamePasskey, startAdding } from './passkeys.ts';
 import type { Passkey } from './passkeys.ts';
-import { isInsufficient, secondFactorFirst, signInAgainFirst } from '../step-up.ts';
-import { endOver, renewDenied, sessionOf, signInFirst } from '../subject.ts';
-import type { Subject } from '../subject.ts';
+import { isInsufficient, secondFactorFirst, signInAgainFirst } from '../sign-in/step-up.ts';
+import { endOver, renewDenied, sessionOf, signInFirst } from '../sign-in/subject.ts';
+import type { Subject } from '../sign-in/subject.ts';
 
 /** `/auth/passkeys`: lists the signed-in user's passkeys, adds, renames and removes them. */
 export function passkeysRoute(backend: BackendContext): AuthRoute {

@@ -9,11 +9,11 @@ import { AuthError } from '../../errors.ts';
 import { refusedAnswer } from '../webauthn/challenges.ts';
 import type { Ceremony, CeremonyAnswer } from '../webauthn/challenges.ts';
 import type { BackendContext } from '../context.ts';
-import { callAs } from '../account.ts';
-import { FormProblem } from '../fields.ts';
-import { organizationSignIn } from '../provider-errors.ts';
-import type { StoredContent } from '../session-cookie.ts';
-import type { SdkResult, SupabaseCall, Visitor } from '../supabase-call.ts';
+import { callAs } from '../supabase/account.ts';
+import { FormProblem } from '../forms/fields.ts';
+import { organizationSignIn } from '../supabase/provider-errors.ts';
+import type { StoredContent } from '../supabase/session-cookie.ts';
+import type { SdkResult, SupabaseCall, Visitor } from '../supabase/supabase-call.ts';
 
 /** A passkey of an account. */
 export interface Passkey {

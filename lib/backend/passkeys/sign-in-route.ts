@@ -2,13 +2,13 @@ import { json, redirectOrJson } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { asksForChallenge, bindCeremony, readAnswer } from '../webauthn/challenges.ts';
 import type { BackendContext } from '../context.ts';
-import { readCaptcha } from '../fields.ts';
-import { formRoute, readReturnTo } from '../forms.ts';
+import { readCaptcha } from '../forms/fields.ts';
+import { formRoute, readReturnTo } from '../forms/forms.ts';
 import { signInPage } from '../pages/sign-in.ts';
 import { siteFor } from '../pages/parts.ts';
 import { asksAgain } from '../webauthn/page.ts';
 import { startSignIn, verifySignIn } from './passkeys.ts';
-import { completeSignIn } from '../sign-in.ts';
+import { completeSignIn } from '../sign-in/sign-in.ts';
 
 /** `/auth/passkey`: gives a challenge, and signs in the account whose passkey answers it. */
 export function passkeyRoute(backend: BackendContext): AuthRoute {

@@ -1,12 +1,12 @@
 import { html } from '../../tools/html.ts';
-import { asBadAddress, readCaptcha, readEmail, readPassword } from '../fields.ts';
+import { asBadAddress, readCaptcha, readEmail, readPassword } from '../forms/fields.ts';
 import type { BackendContext } from '../context.ts';
 import type { Feature } from '../feature.ts';
 import type { SignInPart } from '../slots.ts';
 import { offers } from '../options.ts';
 import { emailField, field } from '../pages/field.ts';
 import { forgotLink, forgotUrl, postForm, returnToOf } from '../pages/parts.ts';
-import { completeSignIn } from '../sign-in.ts';
+import { completeSignIn } from '../sign-in/sign-in.ts';
 
 const submit: SignInPart<BackendContext>['submit'] = async (backend, request, fields, returnTo) => {
   const email = readEmail(fields);

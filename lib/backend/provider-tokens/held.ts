@@ -6,7 +6,7 @@ import { flowMaxAge } from '../../http/cookie-jar.ts';
 import { hash } from '../../session/record.ts';
 import { boundCoordinator } from '../../session/coordinator.ts';
 import type { BackendOptions } from '../options.ts';
-import type { HeldProviderTokens, IssuedProviderTokens } from '../issued-tokens.ts';
+import type { HeldProviderTokens, IssuedProviderTokens } from '../supabase/issued-tokens.ts';
 
 /**
  * What the exchange of a code issued beside the session.

@@ -1,11 +1,11 @@
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
-import { readCaptcha, readEmail } from '../fields.ts';
-import { formRoute, redirectUrl } from '../forms.ts';
-import { mailAnswer, sendMail } from '../mail.ts';
+import { readCaptcha, readEmail } from '../forms/fields.ts';
+import { formRoute, redirectUrl } from '../forms/forms.ts';
+import { mailAnswer, sendMail } from '../forms/mail.ts';
 import { forgotPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
-import type { SupabaseCall } from '../supabase-call.ts';
+import type { SupabaseCall } from '../supabase/supabase-call.ts';
 
 /** `/auth/forgot`: requests an email with a link for a new password; the response is the same for every address. */
 export function forgotRoute(backend: BackendContext): AuthRoute {

@@ -2,7 +2,7 @@ import { html, safeHref } from '../../tools/html.ts';
 import { otherAccountUrl } from '../../pages/page.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
-import { FormProblem } from '../fields.ts';
+import { FormProblem } from '../forms/fields.ts';
 import { addressFacts, addressForm } from '../pages/address.ts';
 import { emailField, field, passwordHint } from '../pages/field.ts';
 import {

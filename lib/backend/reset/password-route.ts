@@ -9,21 +9,21 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { needsFactor } from '../account.ts';
-import { FormProblem, readCaptcha, foldAccount } from '../fields.ts';
-import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms.ts';
-import { readNewPassword } from '../new-password.ts';
+import { needsFactor } from '../supabase/account.ts';
+import { FormProblem, readCaptcha, foldAccount } from '../forms/fields.ts';
+import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
+import { readNewPassword } from '../forms/new-password.ts';
 import { passwordPage } from './page.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
-import { markTried } from '../pending.ts';
-import type { PendingSignIn } from '../pending.ts';
-import { isOwnRefusal, organizationSignIn } from '../provider-errors.ts';
-import { issuedContent } from '../session-cookie.ts';
+import { markTried } from '../sign-in/pending.ts';
+import type { PendingSignIn } from '../sign-in/pending.ts';
+import { isOwnRefusal, organizationSignIn } from '../supabase/provider-errors.ts';
+import { issuedContent } from '../supabase/session-cookie.ts';
 import { checkPresent, emailWithPassword, endOtherSessions, isOfOrganization, setPassword } from './set-password.ts';
-import { advance, prepareSignIn, stepUrl, storeSignIn } from '../sign-in.ts';
-import { renewDenied, sessionOf, subjectOf } from '../subject.ts';
-import type { Subject } from '../subject.ts';
+import { advance, prepareSignIn, stepUrl, storeSignIn } from '../sign-in/sign-in.ts';
+import { renewDenied, sessionOf, subjectOf } from '../sign-in/subject.ts';
+import type { Subject } from '../sign-in/subject.ts';
 
 /** A request about a new password; without a subject its link has expired. */
 interface PasswordRequest {

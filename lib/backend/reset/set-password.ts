@@ -4,13 +4,13 @@ import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import type { BackendSession } from '../../types.ts';
 import { tokenLifetimeMs } from '../../session/jwt.ts';
-import { asIssued } from '../account.ts';
+import { asIssued } from '../supabase/account.ts';
 import type { BackendContext } from '../context.ts';
-import { rethrowAs, foldAccount } from '../fields.ts';
-import type { StoredContent } from '../session-cookie.ts';
-import type { BackendSource } from '../session-source.ts';
-import { rethrowStaleKeys } from '../provider-errors.ts';
-import { endOthersHere } from '../sign-out.ts';
+import { rethrowAs, foldAccount } from '../forms/fields.ts';
+import type { StoredContent } from '../supabase/session-cookie.ts';
+import type { BackendSource } from '../supabase/session-source.ts';
+import { rethrowStaleKeys } from '../supabase/provider-errors.ts';
+import { endOthersHere } from '../sign-in/sign-out.ts';
 
 /** Tokens that may set a password: from a link, or from a sign-in with the current password. */
 interface PasswordGrant {

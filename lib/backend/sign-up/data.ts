@@ -4,7 +4,7 @@ import { isRecord, isTooDeep } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { Fields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/request.ts';
-import { outOfTime } from '../connection.ts';
+import { outOfTime } from '../supabase/connection.ts';
 import type { SignUpOptions } from './options.ts';
 
 /** Bytes of JSON: metadata is in every access token, and so in every cookie. */

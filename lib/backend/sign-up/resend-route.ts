@@ -3,14 +3,14 @@ import type { AuthRequest } from '../../http/request.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
-import { readCaptcha, readEmail } from '../fields.ts';
-import { errorForForm, formRoute, redirectUrl } from '../forms.ts';
-import { mailAnswer, sendMail } from '../mail.ts';
+import { readCaptcha, readEmail } from '../forms/fields.ts';
+import { errorForForm, formRoute, redirectUrl } from '../forms/forms.ts';
+import { mailAnswer, sendMail } from '../forms/mail.ts';
 import { mailPage } from '../pages/notice.ts';
 import type { MailNotice } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
 import { resendAfter } from '../pages/resend.ts';
-import type { SupabaseCall } from '../supabase-call.ts';
+import type { SupabaseCall } from '../supabase/supabase-call.ts';
 
 /** `POST /auth/resend`: requests the confirmation email again; the response is the same for every address. */
 export function resendRoute(backend: BackendContext): AuthRoute {

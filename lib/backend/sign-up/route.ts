@@ -6,17 +6,17 @@ import { clientFacts } from '../../http/message.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { Session } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { badAddress, readCaptcha, readEmail, rethrowAs } from '../fields.ts';
-import { formRoute, redirectUrl } from '../forms.ts';
-import { wantsOtherAccount } from '../forms.ts';
-import { mailAnswer, sendMail } from '../mail.ts';
-import { readNewPassword } from '../new-password.ts';
+import { badAddress, readCaptcha, readEmail, rethrowAs } from '../forms/fields.ts';
+import { formRoute, redirectUrl } from '../forms/forms.ts';
+import { wantsOtherAccount } from '../forms/forms.ts';
+import { mailAnswer, sendMail } from '../forms/mail.ts';
+import { readNewPassword } from '../forms/new-password.ts';
 import { signUpPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
-import type { StoredContent } from '../session-cookie.ts';
-import { rethrowStaleKeys } from '../provider-errors.ts';
-import type { SupabaseCall } from '../supabase-call.ts';
-import { completeSignIn } from '../sign-in.ts';
+import type { StoredContent } from '../supabase/session-cookie.ts';
+import { rethrowStaleKeys } from '../supabase/provider-errors.ts';
+import type { SupabaseCall } from '../supabase/supabase-call.ts';
+import { completeSignIn } from '../sign-in/sign-in.ts';
 import { readSignUpData } from './data.ts';
 
 /** The data of a sign-up. */

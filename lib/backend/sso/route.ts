@@ -4,8 +4,8 @@ import type { Fields } from '../../http/body.ts';
 import { isHttpUrl } from '../../options/shared.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
-import { FormProblem, readCaptcha, readEmail, rethrowAs } from '../fields.ts';
-import { formRoute, redirectUrl } from '../forms.ts';
+import { FormProblem, readCaptcha, readEmail, rethrowAs } from '../forms/fields.ts';
+import { formRoute, redirectUrl } from '../forms/forms.ts';
 import { siteFor } from '../pages/parts.ts';
 import { ssoPage } from './page.ts';
 

@@ -10,15 +10,15 @@ import type { AuthRequest } from '../../http/request.ts';
 import { keepPrivate } from '../../http/message.ts';
 import type { BackendSession, Session } from '../../types.ts';
 import { endingHere } from './sign-out.ts';
-import { forwarding } from '../connection.ts';
+import { forwarding } from '../supabase/connection.ts';
 import { backendPart } from '../context.ts';
 import type { BackendContext } from '../context.ts';
 import type { BackendOptions } from '../options.ts';
-import type { StoredContent } from '../session-cookie.ts';
+import type { StoredContent } from '../supabase/session-cookie.ts';
 import { flowAttributes, jarOf } from '../../http/cookie-jar.ts';
-import { verifierIn } from '../flow-cookies.ts';
-import type { BackendSource } from '../session-source.ts';
-import { farFuture } from '../supabase-call.ts';
+import { verifierIn } from '../supabase/flow-cookies.ts';
+import type { BackendSource } from '../supabase/session-source.ts';
+import { farFuture } from '../supabase/supabase-call.ts';
 import { readToken } from '../../session/jwt.ts';
 
 /** The cookie helpers of the SDK. */

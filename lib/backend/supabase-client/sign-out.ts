@@ -1,8 +1,8 @@
 import { clientFacts } from '../../http/message.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import type { BackendContext } from '../context.ts';
-import { endOthersHere } from '../sign-out.ts';
-import type { SignOutScope } from '../sign-out.ts';
+import { endOthersHere } from '../sign-in/sign-out.ts';
+import type { SignOutScope } from '../sign-in/sign-out.ts';
 
 /**
  * A `fetch` for the request's Supabase client: what the SDK's `signOut` asks the backend to end besides this session also ends here.

@@ -8,10 +8,10 @@ import { networkKey } from '../../session/allowance.ts';
 import { createClientAddress } from './client-address.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { ThrottleOptions } from './options.ts';
-import { mailedBefore, mailWaitSeconds, tooManyCodes, unlimited } from '../attempts.ts';
-import type { Attempts } from '../attempts.ts';
-import { foldAccount } from '../fields.ts';
-import { isRefusedGuess, isTimeout } from '../provider-errors.ts';
+import { mailedBefore, mailWaitSeconds, tooManyCodes, unlimited } from '../forms/attempts.ts';
+import type { Attempts } from '../forms/attempts.ts';
+import { foldAccount } from '../forms/fields.ts';
+import { isRefusedGuess, isTimeout } from '../supabase/provider-errors.ts';
 import type { Attempt, Counter, End } from './counter.ts';
 
 const defaultPrefix = 'express-auth-adapters:throttle';

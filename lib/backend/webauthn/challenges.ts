@@ -5,7 +5,7 @@ import type { AuthErrorOptions } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import type { Fields } from '../../http/body.ts';
 import type { BackendContext } from '../context.ts';
-import { FormProblem } from '../fields.ts';
+import { FormProblem } from '../forms/fields.ts';
 
 /** What a browser answers with a passkey or a security key: a challenge of the backend, and the options of the browser's API. */
 export interface Ceremony {

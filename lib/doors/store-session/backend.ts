@@ -8,11 +8,11 @@ import { brought, refusedTokens, refuseSent, refuseSuperseded, repeatMs } from '
 import type { StoreTokens } from './store-tokens.ts';
 import { backendPart } from '../../backend/context.ts';
 import type { BackendContext } from '../../backend/context.ts';
-import { isSessionOver, presentUser, otherUser, asIssued } from '../../backend/account.ts';
-import { foreignClient, parseContent } from '../../backend/session-cookie.ts';
-import type { StoredContent } from '../../backend/session-cookie.ts';
-import { prepareSignIn, storeSignIn } from '../../backend/sign-in.ts';
-import type { PreparedSignIn } from '../../backend/sign-in.ts';
+import { isSessionOver, presentUser, otherUser, asIssued } from '../../backend/supabase/account.ts';
+import { foreignClient, parseContent } from '../../backend/supabase/session-cookie.ts';
+import type { StoredContent } from '../../backend/supabase/session-cookie.ts';
+import { prepareSignIn, storeSignIn } from '../../backend/sign-in/sign-in.ts';
+import type { PreparedSignIn } from '../../backend/sign-in/sign-in.ts';
 
 /** A session's cookies have at most as many bytes. */
 const maxTokenLength = 12 * 1024;

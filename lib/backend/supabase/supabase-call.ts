@@ -1,13 +1,13 @@
 import type { CookieMethodsServer } from '@supabase/ssr';
 import type { SupabaseClient } from '@supabase/supabase-js';
-import type { CookieAttributes, CookieWrite, RequestCookies } from '../tools/cookies.ts';
-import { withDeadline } from '../tools/deadline.ts';
-import { AuthError } from '../errors.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../../tools/cookies.ts';
+import { withDeadline } from '../../tools/deadline.ts';
+import { AuthError } from '../../errors.ts';
 import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from './connection.ts';
 import type { BackendConnection } from './connection.ts';
 import { providerError } from './provider-errors.ts';
 import type { StoredContent } from './session-cookie.ts';
-import { flowAttributes } from '../http/cookie-jar.ts';
+import { flowAttributes } from '../../http/cookie-jar.ts';
 import { verifierFlowId, verifierIds, verifierIn } from './flow-cookies.ts';
 import type { StartedFlow } from './flow-cookies.ts';
 

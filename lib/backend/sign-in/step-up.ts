@@ -1,10 +1,10 @@
-import { AuthError } from '../errors.ts';
-import type { AuthRequest } from '../http/request.ts';
-import { errorBody } from '../http/error-reply.ts';
-import { json, redirectOrJson } from '../http/reply.ts';
-import type { Reply } from '../http/reply.ts';
-import { askFreshSignIn } from '../http/guard/step-up.ts';
-import type { BackendContext } from './context.ts';
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { errorBody } from '../../http/error-reply.ts';
+import { json, redirectOrJson } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import { askFreshSignIn } from '../../http/guard/step-up.ts';
+import type { BackendContext } from '../context.ts';
 import { stepUrl } from './sign-in.ts';
 import type { Subject } from './subject.ts';
 

@@ -1,9 +1,9 @@
-import { foldCase } from '../tools/paths/request-path.ts';
-import { defined } from '../tools/json.ts';
-import { AuthError } from '../errors.ts';
-import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
-import type { Fields } from '../http/body.ts';
-import type { PagesText } from './pages/text.ts';
+import { foldCase } from '../../tools/paths/request-path.ts';
+import { defined } from '../../tools/json.ts';
+import { AuthError } from '../../errors.ts';
+import type { AuthErrorCode, AuthErrorOptions } from '../../errors.ts';
+import type { Fields } from '../../http/body.ts';
+import type { PagesText } from '../pages/text.ts';
 
 /** The fields that a message can belong to; `form` means the whole form. */
 export type FieldName = 'email' | 'password' | 'currentPassword' | 'code' | 'name' | 'form';

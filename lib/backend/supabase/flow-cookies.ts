@@ -1,7 +1,7 @@
-import { encodeCookieValue } from '../tools/cookies.ts';
-import type { CookieAttributes, CookieWrite, RequestCookies } from '../tools/cookies.ts';
-import { parseEncodedJson } from '../tools/json.ts';
-import { flowAttributes } from '../http/cookie-jar.ts';
+import { encodeCookieValue } from '../../tools/cookies.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../../tools/cookies.ts';
+import { parseEncodedJson } from '../../tools/json.ts';
+import { flowAttributes } from '../../http/cookie-jar.ts';
 
 /** The way back of an open sign-in: an OAuth provider, an email's link, or a link for a new password. */
 export type FlowKind = 'oauth' | 'mail' | 'recovery';

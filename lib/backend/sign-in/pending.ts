@@ -1,18 +1,18 @@
-import { cookieBytes, chunkNames, sessionCandidates, writeChunks } from '../tools/cookie-chunks.ts';
-import type { CookieWrite } from '../tools/cookies.ts';
-import { defined, isRecord, parseJson } from '../tools/json.ts';
-import { AuthError } from '../errors.ts';
-import type { AuthRequest } from '../http/request.ts';
-import { clientFacts } from '../http/message.ts';
-import { isRenewalUrgent, readToken } from '../session/jwt.ts';
-import type { OnceAnswer } from '../session/ask-once.ts';
-import type { Token } from '../session/jwt.ts';
-import type { BackendSession } from '../types.ts';
-import type { BackendContext } from './context.ts';
-import type { Step } from './slots.ts';
-import { newestAmrTime, parseContent } from './session-cookie.ts';
-import type { StoredContent } from './session-cookie.ts';
-import { flowMaxAge } from '../http/cookie-jar.ts';
+import { cookieBytes, chunkNames, sessionCandidates, writeChunks } from '../../tools/cookie-chunks.ts';
+import type { CookieWrite } from '../../tools/cookies.ts';
+import { defined, isRecord, parseJson } from '../../tools/json.ts';
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { clientFacts } from '../../http/message.ts';
+import { isRenewalUrgent, readToken } from '../../session/jwt.ts';
+import type { OnceAnswer } from '../../session/ask-once.ts';
+import type { Token } from '../../session/jwt.ts';
+import type { BackendSession } from '../../types.ts';
+import type { BackendContext } from '../context.ts';
+import type { Step } from '../slots.ts';
+import { newestAmrTime, parseContent } from '../supabase/session-cookie.ts';
+import type { StoredContent } from '../supabase/session-cookie.ts';
+import { flowMaxAge } from '../../http/cookie-jar.ts';
 
 /**
  * A sign-in that the backend has accepted but that is not a session yet. It is stored in its own HttpOnly cookie

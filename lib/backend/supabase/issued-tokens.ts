@@ -1,5 +1,5 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import type { Token } from '../session/jwt.ts';
+import type { Token } from '../../session/jwt.ts';
 
 /** An OAuth provider's own tokens, which Supabase hands out once, with the callback's code. */
 export interface IssuedProviderTokens {

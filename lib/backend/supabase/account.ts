@@ -1,9 +1,9 @@
 /** What the backend says about the user of a session, for the kernel and for every room. */
 import type { Session as SdkSession, User as SdkUser } from '@supabase/supabase-js';
-import { defined, isRecord } from '../tools/json.ts';
-import { AuthError } from '../errors.ts';
-import { readToken } from '../session/jwt.ts';
-import type { BackendContext } from './context.ts';
+import { defined, isRecord } from '../../tools/json.ts';
+import { AuthError } from '../../errors.ts';
+import { readToken } from '../../session/jwt.ts';
+import type { BackendContext } from '../context.ts';
 import { rethrowStaleKeys } from './provider-errors.ts';
 import { issuedContent } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';

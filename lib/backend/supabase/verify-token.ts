@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { isRenewalUrgent, judgeClaims, verifyAccessToken } from '../session/jwt.ts';
-import type { TokenVerdict, Token } from '../session/jwt.ts';
-import { createBoundedMap } from '../tools/bounded-map.ts';
-import { createSharedOutcomes } from '../tools/shared-outcomes.ts';
-import type { KeySet } from '../session/keys.ts';
-import type { TokenOrigin } from '../session/source.ts';
-import type { AccessTokenClaims } from '../types.ts';
+import { isRenewalUrgent, judgeClaims, verifyAccessToken } from '../../session/jwt.ts';
+import type { TokenVerdict, Token } from '../../session/jwt.ts';
+import { createBoundedMap } from '../../tools/bounded-map.ts';
+import { createSharedOutcomes } from '../../tools/shared-outcomes.ts';
+import type { KeySet } from '../../session/keys.ts';
+import type { TokenOrigin } from '../../session/source.ts';
+import type { AccessTokenClaims } from '../../types.ts';
 import { foreignClient } from './session-cookie.ts';
 import type { Introspection } from './supabase.ts';
 

@@ -1,21 +1,21 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import { defined } from '../tools/json.ts';
-import { AuthError } from '../errors.ts';
-import type { AuthRequest } from '../http/request.ts';
-import { json, redirectOrJson } from '../http/reply.ts';
-import type { Reply } from '../http/reply.ts';
-import type { EmailConfirmationBody, MailSentBody } from '../types.ts';
-import { outOfTime } from './connection.ts';
-import type { BackendContext } from './context.ts';
-import type { FlowKind } from './flow-cookies.ts';
+import { defined } from '../../tools/json.ts';
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { json, redirectOrJson } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { EmailConfirmationBody, MailSentBody } from '../../types.ts';
+import { outOfTime } from '../supabase/connection.ts';
+import type { BackendContext } from '../context.ts';
+import type { FlowKind } from '../supabase/flow-cookies.ts';
 import { asBadAddress } from './fields.ts';
-import { mailPage, mailWords, otherLinkPage } from './pages/notice.ts';
-import type { MailNotice } from './pages/notice.ts';
-import { siteFor } from './pages/parts.ts';
-import { resendAfter } from './pages/resend.ts';
-import type { StoredContent } from './session-cookie.ts';
-import type { SupabaseCall } from './supabase-call.ts';
+import { mailPage, mailWords, otherLinkPage } from '../pages/notice.ts';
+import type { MailNotice } from '../pages/notice.ts';
+import { siteFor } from '../pages/parts.ts';
+import { resendAfter } from '../pages/resend.ts';
+import type { StoredContent } from '../supabase/session-cookie.ts';
+import type { SupabaseCall } from '../supabase/supabase-call.ts';
 import { mailWaitSeconds } from './attempts.ts';
 
 /** The response after `sendMail`: the same for every address, whether or not an email was sent. GoTrue sends an address one per minute. */

@@ -1,11 +1,11 @@
-import type { AuthRequest } from '../http/request.ts';
-import { accountName } from '../pages/texts.ts';
-import type { AuthRoute } from '../http/router.ts';
-import type { BackendSession } from '../types.ts';
-import type { BackendContext } from './context.ts';
-import { formRoute, wantsOtherAccount } from './forms.ts';
-import { siteFor } from './pages/parts.ts';
-import { signedInPage, signInPage } from './pages/sign-in.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { accountName } from '../../pages/texts.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import type { BackendSession } from '../../types.ts';
+import type { BackendContext } from '../context.ts';
+import { formRoute, wantsOtherAccount } from '../forms/forms.ts';
+import { siteFor } from '../pages/parts.ts';
+import { signedInPage, signInPage } from '../pages/sign-in.ts';
 
 /** `/auth/login`: the sign-in page, to which each room adds its part. */
 export function signInRoute(backend: BackendContext): AuthRoute {

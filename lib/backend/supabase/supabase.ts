@@ -1,10 +1,10 @@
 import type { SupabaseClient } from '@supabase/supabase-js';
-import type { CookieAttributes } from '../tools/cookies.ts';
-import { withDeadline } from '../tools/deadline.ts';
-import { AuthError } from '../errors.ts';
-import { createRest } from '../tools/rest.ts';
-import type { ClientFacts, RefreshOutcome } from '../session/source.ts';
-import { readToken } from '../session/jwt.ts';
+import type { CookieAttributes } from '../../tools/cookies.ts';
+import { withDeadline } from '../../tools/deadline.ts';
+import { AuthError } from '../../errors.ts';
+import { createRest } from '../../tools/rest.ts';
+import type { ClientFacts, RefreshOutcome } from '../../session/source.ts';
+import { readToken } from '../../session/jwt.ts';
 import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from './connection.ts';
 import type { BackendConnection, ProviderResponse, RecordingFetch } from './connection.ts';
 import { endingOf, providerError } from './provider-errors.ts';

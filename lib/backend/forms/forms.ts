@@ -1,19 +1,19 @@
-import { defined } from '../tools/json.ts';
-import { pathOf } from '../tools/paths/request-path.ts';
-import { withQuery } from '../tools/url.ts';
-import { AuthError } from '../errors.ts';
-import { readFields } from '../http/body.ts';
-import type { Fields } from '../http/body.ts';
-import type { AuthRequest } from '../http/request.ts';
-import { comparablePath } from '../http/message.ts';
-import { redirect, redirectOrJson } from '../http/reply.ts';
-import type { Reply } from '../http/reply.ts';
-import type { AuthRoute } from '../http/router.ts';
-import { signInFailed } from '../session/events.ts';
-import type { Emit } from '../session/events.ts';
-import type { BackendContext } from './context.ts';
+import { defined } from '../../tools/json.ts';
+import { pathOf } from '../../tools/paths/request-path.ts';
+import { withQuery } from '../../tools/url.ts';
+import { AuthError } from '../../errors.ts';
+import { readFields } from '../../http/body.ts';
+import type { Fields } from '../../http/body.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { comparablePath } from '../../http/message.ts';
+import { redirect, redirectOrJson } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { AuthRoute } from '../../http/router.ts';
+import { signInFailed } from '../../session/events.ts';
+import type { Emit } from '../../session/events.ts';
+import type { BackendContext } from '../context.ts';
 import { asMeant } from './fields.ts';
-import type { BackendOptions } from './options.ts';
+import type { BackendOptions } from '../options.ts';
 
 /** What the page shows: an empty form, or after a failure what was entered. */
 export interface FormInput {

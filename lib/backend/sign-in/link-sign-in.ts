@@ -1,12 +1,12 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import type { AuthRequest } from '../http/request.ts';
-import { json } from '../http/reply.ts';
-import type { Reply } from '../http/reply.ts';
-import type { BackendSession } from '../types.ts';
-import type { BackendContext } from './context.ts';
-import { addressChangedPage } from './pages/notice.ts';
-import { siteFor } from './pages/parts.ts';
-import type { Step } from './slots.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { json } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { BackendSession } from '../../types.ts';
+import type { BackendContext } from '../context.ts';
+import { addressChangedPage } from '../pages/notice.ts';
+import { siteFor } from '../pages/parts.ts';
+import type { Step } from '../slots.ts';
 import { prepareSignIn } from './sign-in.ts';
 import type { PreparedSignIn } from './sign-in.ts';
 

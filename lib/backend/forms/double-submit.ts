@@ -1,12 +1,12 @@
-import { createSharedOutcomes } from '../tools/shared-outcomes.ts';
-import { encodeCookieValue } from '../tools/cookies.ts';
-import type { CookieWrite } from '../tools/cookies.ts';
-import type { Fields } from '../http/body.ts';
-import type { AuthRequest } from '../http/request.ts';
-import { clientFacts, requestTarget } from '../http/message.ts';
-import type { Reply } from '../http/reply.ts';
-import { signedOut } from '../session/source.ts';
-import type { BackendOptions } from './options.ts';
+import { createSharedOutcomes } from '../../tools/shared-outcomes.ts';
+import { encodeCookieValue } from '../../tools/cookies.ts';
+import type { CookieWrite } from '../../tools/cookies.ts';
+import type { Fields } from '../../http/body.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { clientFacts, requestTarget } from '../../http/message.ts';
+import type { Reply } from '../../http/reply.ts';
+import { signedOut } from '../../session/source.ts';
+import type { BackendOptions } from '../options.ts';
 
 /** One POST of a form. */
 interface Submission {

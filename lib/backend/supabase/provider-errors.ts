@@ -1,12 +1,12 @@
-import { defined, isRecord } from '../tools/json.ts';
-import { errorTable } from '../error-table.ts';
-import { AuthError } from '../errors.ts';
-import type { AuthErrorCode, AuthErrorOptions } from '../errors.ts';
-import { staleKeys } from '../session/events.ts';
-import type { Emit } from '../session/events.ts';
-import { readToken, urgentWindowMs } from '../session/jwt.ts';
+import { defined, isRecord } from '../../tools/json.ts';
+import { errorTable } from '../../error-table.ts';
+import { AuthError } from '../../errors.ts';
+import type { AuthErrorCode, AuthErrorOptions } from '../../errors.ts';
+import { staleKeys } from '../../session/events.ts';
+import type { Emit } from '../../session/events.ts';
+import { readToken, urgentWindowMs } from '../../session/jwt.ts';
 import type { ProviderResponse } from './connection.ts';
-import { weakPassword } from './new-password.ts';
+import { weakPassword } from '../forms/new-password.ts';
 
 /**
  * Maps GoTrue's error codes to ours. Codes take precedence over statuses. Messages are read only

@@ -1,7 +1,7 @@
-import { isRecord } from '../tools/json.ts';
-import { AuthError } from '../errors.ts';
-import type { AuthErrorOptions } from '../errors.ts';
-import type { Fields } from '../http/body.ts';
+import { isRecord } from '../../tools/json.ts';
+import { AuthError } from '../../errors.ts';
+import type { AuthErrorOptions } from '../../errors.ts';
+import type { Fields } from '../../http/body.ts';
 import { FormProblem, readPassword } from './fields.ts';
 
 /** bcrypt ignores further bytes, and GoTrue refuses longer passwords. */

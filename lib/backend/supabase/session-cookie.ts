@@ -1,14 +1,14 @@
 import type { IssuedProviderTokens } from './issued-tokens.ts';
 import * as v from 'valibot';
-import { tokenLifetimeMs, readSessionId, readToken } from '../session/jwt.ts';
-import { defined, isRecord, parseJson } from '../tools/json.ts';
-import { AuthError } from '../errors.ts';
-import type { Token } from '../session/jwt.ts';
-import type { SessionSource, StoredSession } from '../session/source.ts';
-import type { SessionFacts } from '../session/record.ts';
-import { chunkNames, cookiesHolding, deletionsOf, sessionCandidates } from '../tools/cookie-chunks.ts';
-import { createChunksFinder } from '../tools/cookies.ts';
-import type { CookieAttributes, CookieWrite, RequestCookies } from '../tools/cookies.ts';
+import { tokenLifetimeMs, readSessionId, readToken } from '../../session/jwt.ts';
+import { defined, isRecord, parseJson } from '../../tools/json.ts';
+import { AuthError } from '../../errors.ts';
+import type { Token } from '../../session/jwt.ts';
+import type { SessionSource, StoredSession } from '../../session/source.ts';
+import type { SessionFacts } from '../../session/record.ts';
+import { chunkNames, cookiesHolding, deletionsOf, sessionCandidates } from '../../tools/cookie-chunks.ts';
+import { createChunksFinder } from '../../tools/cookies.ts';
+import type { CookieAttributes, CookieWrite, RequestCookies } from '../../tools/cookies.ts';
 
 const token = v.pipe(v.string(), v.nonEmpty());
 

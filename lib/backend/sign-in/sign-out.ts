@@ -1,11 +1,11 @@
-import { withDeadline } from '../tools/deadline.ts';
-import type { Allowance } from '../session/allowance.ts';
-import type { SessionFacts } from '../session/record.ts';
-import type { EndedSession } from '../session/sign-out.ts';
-import { isRenewalUrgent } from '../session/jwt.ts';
-import { outOfTime } from './connection.ts';
-import type { BackendContext } from './context.ts';
-import type { StoredContent } from './session-cookie.ts';
+import { withDeadline } from '../../tools/deadline.ts';
+import type { Allowance } from '../../session/allowance.ts';
+import type { SessionFacts } from '../../session/record.ts';
+import type { EndedSession } from '../../session/sign-out.ts';
+import { isRenewalUrgent } from '../../session/jwt.ts';
+import { outOfTime } from '../supabase/connection.ts';
+import type { BackendContext } from '../context.ts';
+import type { StoredContent } from '../supabase/session-cookie.ts';
 
 /**
  * Ends a session at the backend, which identifies it by its access token. A token that the backend would not accept is refreshed first.

@@ -1,8 +1,8 @@
-import { isRecord, parseJson, maxAnswerBytes, readText } from '../tools/json.ts';
-import { retryAfterOf } from '../tools/rest.ts';
-import { AuthError } from '../errors.ts';
-import { warnOfSilence } from '../session/events.ts';
-import type { Emit } from '../session/events.ts';
+import { isRecord, parseJson, maxAnswerBytes, readText } from '../../tools/json.ts';
+import { retryAfterOf } from '../../tools/rest.ts';
+import { AuthError } from '../../errors.ts';
+import { warnOfSilence } from '../../session/events.ts';
+import type { Emit } from '../../session/events.ts';
 
 /** How the Supabase project is reached. */
 export interface BackendConnection {

@@ -1,14 +1,14 @@
-import { AuthError } from '../errors.ts';
-import type { AuthRequest } from '../http/request.ts';
-import { clientFacts } from '../http/message.ts';
-import { redirectOrJson } from '../http/reply.ts';
-import type { Reply } from '../http/reply.ts';
-import type { BackendSession, Session } from '../types.ts';
-import type { BackendContext } from './context.ts';
+import { AuthError } from '../../errors.ts';
+import type { AuthRequest } from '../../http/request.ts';
+import { clientFacts } from '../../http/message.ts';
+import { redirectOrJson } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { BackendSession, Session } from '../../types.ts';
+import type { BackendContext } from '../context.ts';
 import { clearPending, readPending } from './pending.ts';
 import type { PendingSignIn } from './pending.ts';
-import type { Step } from './slots.ts';
-import type { StoredContent } from './session-cookie.ts';
+import type { Step } from '../slots.ts';
+import type { StoredContent } from '../supabase/session-cookie.ts';
 
 /** Who completes a step: a pending sign-in, else the session of this browser. */
 export interface Subject {
