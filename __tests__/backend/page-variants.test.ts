@@ -6,7 +6,7 @@ import { linkExpiredPage, mailPage, pleaseSignInPage } from '../../lib/backend/p
 import { isVisible, passkeysPage } from '../../lib/backend/passkeys/page.ts';
 import { resendAfter } from '../../lib/backend/pages/resend.ts';
 import { passwordPage } from '../../lib/backend/reset/page.ts';
-import { signUpPage } from '../../lib/backend/sign-up/page.ts';
+import { mailSent, signUpPage } from '../../lib/backend/sign-up/page.ts';
 import { ssoPage } from '../../lib/backend/sso/page.ts';
 import { asksAgain } from '../../lib/backend/webauthn/page.ts';
 import { FormProblem } from '../../lib/backend/forms/fields.ts';
@@ -443,7 +443,7 @@ describe('an email that can be sent again', () => {
     [60, true],
     [61, false],
   ])('in %i seconds has a form on this page: %p', (seconds, hasForm) => {
-    const notice = { kind: 'mail_sent', email, returnTo, resend: resendAfter(seconds, 0) } as const;
+    const notice = { ...mailSent(site.settings), email, returnTo, resend: resendAfter(seconds, 0) };
     const page = mailPage(site, request, notice);
     expect(outlineOf(page).includes('form to /auth/resend')).toBe(hasForm);
     expect(policyOf(page).includes("form-action 'self'")).toBe(hasForm);

@@ -3,7 +3,7 @@ import { FormProblem } from '../../lib/backend/forms/fields.ts';
 import { confirmPage, switchPage } from '../../lib/backend/confirm/page.ts';
 import { codePage } from '../../lib/backend/email-code/page.ts';
 import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in.ts';
-import { signUpPage } from '../../lib/backend/sign-up/page.ts';
+import { confirmationSent, mailSent, signUpPage } from '../../lib/backend/sign-up/page.ts';
 import { verifyPage } from '../../lib/backend/factors/page.ts';
 import { addressChangedPage, mailPage, otherLinkPage, pleaseSignInPage } from '../../lib/backend/pages/notice.ts';
 import { formErrorOf, withReturnTo } from '../../lib/backend/pages/parts.ts';
@@ -209,8 +209,8 @@ describe('a hostile value', () => {
       confirmPage(odd, from, { ...form, tokenHash: hostile, type: hostile, error: refused }),
       signOutPage(from, hostile, form.returnTo),
       signedInPage(odd, from, { ...form, account: hostile }),
-      mailPage(odd, from, { ...form, resend, kind: 'confirmation_sent' }),
-      mailPage(odd, from, { ...form, resend, kind: 'mail_sent' }),
+      mailPage(odd, from, { ...form, resend, ...confirmationSent(odd.settings) }),
+      mailPage(odd, from, { ...form, resend, ...mailSent(odd.settings) }),
       pleaseSignInPage(odd, from, hostile),
       otherLinkPage(odd, from, hostile),
       switchPage(odd, from, { ...form, account: { id: hostile, name: hostile }, signedInAs: hostile, error: refused }),
@@ -424,11 +424,13 @@ describe('the other pages', () => {
   });
 
   it('report that an email is on its way, and offer another', () => {
-    const sent = markupOf(mailPage(site, request, { kind: 'confirmation_sent', email, returnTo: '/a', resend }));
+    const sent = markupOf(
+      mailPage(site, request, { ...confirmationSent(site.settings), email, returnTo: '/a', resend }),
+    );
     expect(sent).toContain('role="status">We sent a link to <strong dir="auto">ada@example.com</strong>.');
     expect(sent).toContain('action="/auth/resend"');
     expect(sent).toContain('href="/auth/login?returnTo=%2Fa"');
-    const again = markupOf(mailPage(site, request, { kind: 'mail_sent', email, returnTo: '/a', resend }));
+    const again = markupOf(mailPage(site, request, { ...mailSent(site.settings), email, returnTo: '/a', resend }));
     expect(again).toContain('If <strong dir="auto">ada@example.com</strong> still needs');
   });
 

@@ -10,8 +10,8 @@ import type { BackendAuthOptions } from '../../lib/backend/option-schema.ts';
 import { confirmPage, switchPage } from '../../lib/backend/confirm/page.ts';
 import { codePage } from '../../lib/backend/email-code/page.ts';
 import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in.ts';
-import { forgotPage, passwordPage } from '../../lib/backend/reset/page.ts';
-import { signUpPage } from '../../lib/backend/sign-up/page.ts';
+import { forgotPage, forgotSent, passwordPage } from '../../lib/backend/reset/page.ts';
+import { confirmationSent, mailSent, signUpPage } from '../../lib/backend/sign-up/page.ts';
 import { ssoPage } from '../../lib/backend/sso/page.ts';
 import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/consent/page.ts';
 import { enrollPage } from '../../lib/backend/factors/enroll-page.ts';
@@ -195,7 +195,7 @@ function accountPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
     forgot: forgotPage(site, request, state),
     'forgot, email malformed': forgotPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
     'forgot, throttled': forgotPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 700 }) }),
-    'recovery mail sent': mailPage(site, request, { kind: 'forgot_sent', email, returnTo: '/', resend }),
+    'recovery mail sent': mailPage(site, request, { ...forgotSent(site.settings), email, returnTo: '/', resend }),
     'password, after a link': passwordPage(site, request, { ...again, asksCurrent: false }),
     'password, after a link, weak': passwordPage(site, request, {
       ...again,
@@ -385,10 +385,10 @@ function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Re
   const organizations = (names: readonly string[]) =>
     names.map((name, index) => ({ name, href: `/callback?organization_id=org_${index}` }));
   return {
-    'confirmation sent': mailPage(site, request, { kind: 'confirmation_sent', email, returnTo: '/', resend }),
-    'mail sent again': mailPage(site, request, { kind: 'mail_sent', email, returnTo: '/', resend }),
+    'confirmation sent': mailPage(site, request, { ...confirmationSent(site.settings), email, returnTo: '/', resend }),
+    'mail sent again': mailPage(site, request, { ...mailSent(site.settings), email, returnTo: '/', resend }),
     'mail, too soon': mailPage(site, request, {
-      kind: 'mail_sent',
+      ...mailSent(site.settings),
       email,
       returnTo: '/',
       resend: resendAfter(700, 0),

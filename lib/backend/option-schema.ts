@@ -200,8 +200,6 @@ const kernelEntries = {
   logoutPath: routePath('/auth/logout'),
   /** Answers with the signed-in user as JSON. Default `/auth/session`. */
   sessionPath: routePath('/auth/session'),
-  /** Resends the confirmation email. Default `/auth/resend`. */
-  resendPath: routePath('/auth/resend'),
 };
 
 /** Options of `backendAuth`; each beats its environment variable. */

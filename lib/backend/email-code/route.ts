@@ -15,7 +15,7 @@ import { resendAfter, resendOf } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
 import { fillIn } from '../../pages/texts.ts';
 import type { SupabaseCall } from '../supabase/supabase-call.ts';
-import { mailedBefore, mailWaitSeconds } from '../forms/attempts.ts';
+import { mailedBefore, mailWaitSeconds, unlimited } from '../forms/attempts.ts';
 import { completeSignIn } from '../sign-in/sign-in.ts';
 
 /**
@@ -27,6 +27,9 @@ const telling = ['signup_disabled', 'unknown'];
 /** Maps GoTrue's errors for a wrong code. GoTrue checks a ban before the code, so a ban must not be revealed here. */
 const asWrongCode = rethrowAs('code_wrong', ({ code }) => code === 'link_expired' || code === 'user_banned');
 
+/** The option is another room's. */
+const createsAccounts = (settings: Readonly<Record<string, unknown>>): boolean => settings['signUp'] !== false;
+
 interface CodeForm {
   readonly email: string;
   readonly returnTo: string;
@@ -37,7 +40,7 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
   const { settings, attempts } = backend;
   const { email, returnTo, fields } = form;
   const options = {
-    shouldCreateUser: settings.signUp !== false,
+    shouldCreateUser: createsAccounts(settings),
     emailRedirectTo: redirectUrl(request, settings),
     ...readCaptcha(fields),
   };
@@ -47,7 +50,7 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
     sendsMail: true,
     telling,
     // GoTrue then refuses every address, known or not.
-    plain: settings.signUp !== false ? ['otp_disabled'] : [],
+    plain: createsAccounts(settings) ? ['otp_disabled'] : [],
     ask: async ({ auth, unwrap }: SupabaseCall) => {
       unwrap(await auth.signInWithOtp({ email, options }));
       return null;
@@ -55,7 +58,7 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
   };
   await attempts.runMail(email, () => sendMail(backend, request, call));
   if (!request.wantsJson) {
-    const resend = settings.throttle === false ? undefined : resendAfter(mailWaitSeconds, settings.now());
+    const resend = attempts === unlimited ? undefined : resendAfter(mailWaitSeconds, settings.now());
     return codePage(siteFor(backend, request), request, { step: 'code', email, returnTo, resend });
   }
   const message = fillIn(siteFor(backend, request).text.emailCodeSentText, { email }).plain;

@@ -2,15 +2,25 @@ import { html, safeHref } from '../../tools/html.ts';
 import type { Html, Text } from '../../tools/html.ts';
 import type { AuthError } from '../../errors.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
+import type { PageKind } from '../../pages/view.ts';
 import type { Reply } from '../../http/reply.ts';
 import { backToSignIn, forgotLink, forgotUrl, formValues, returnToOf, showPage } from './parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import { hasResendForm, resendForm } from './resend.ts';
 import type { Resend } from './resend.ts';
+import type { PagesTextKey } from './text.ts';
 
-/** The data of the page after an email was requested: the same for every address. */
-export interface MailNotice {
-  readonly kind: 'confirmation_sent' | 'mail_sent' | 'forgot_sent';
+/** What the page after an email was requested says, by what the email is for. */
+export interface SentNotice {
+  readonly kind: PageKind;
+  readonly heading: PagesTextKey;
+  readonly text: PagesTextKey;
+  /** Where its button asks for the email again. */
+  readonly path: string;
+}
+
+/** The data of that page: the same for every address. */
+export interface MailNotice extends SentNotice {
   readonly email: string;
   readonly returnTo: string;
 }
@@ -21,14 +31,13 @@ export function mailPage(
   request: PageRequest,
   { error, ...notice }: MailNotice & { readonly resend: Resend; readonly error?: AuthError },
 ): Reply {
-  const { settings, text, ways } = site;
-  const { email, kind, resend } = notice;
-  const path = kind === 'forgot_sent' ? ways.forgot : ways.resend;
-  const action = request.localPath(path ?? settings.loginPath);
+  const { text } = site;
+  const { email, kind, path, resend } = notice;
+  const action = request.localPath(path);
   const again = { action, hidden: { email, ...returnToOf(notice) }, label: text.resendButton, resend };
   const shown =
     error === undefined
-      ? ({ heading: text[wordsOf[kind].heading], emblem: 'envelope', lead: mailWords(site, notice) } as const)
+      ? ({ heading: text[notice.heading], emblem: 'envelope', lead: mailWords(site, notice) } as const)
       : ({ heading: text.waitHeading, emblem: 'clock', lead: text.codeEmailsLimited } as const);
   return showPage(site, request, {
     facts: {
@@ -48,15 +57,9 @@ ${backToSignIn(site, request, notice)}`,
   });
 }
 
-const wordsOf = {
-  confirmation_sent: { heading: 'confirmationSentHeading', text: 'confirmationSentText' },
-  mail_sent: { heading: 'mailSentHeading', text: 'mailSentText' },
-  forgot_sent: { heading: 'forgotSentHeading', text: 'forgotSentText' },
-} as const;
-
 /** The text of the same notice. */
-export function mailWords({ text }: Pick<Site, 'text'>, { kind, email }: Pick<MailNotice, 'kind' | 'email'>): Text {
-  return fillIn(text[wordsOf[kind].text], { email }, emphasis);
+export function mailWords({ text }: Pick<Site, 'text'>, notice: Pick<MailNotice, 'text' | 'email'>): Text {
+  return fillIn(text[notice.text], { email: notice.email }, emphasis);
 }
 
 /** After an email's link or an OAuth provider, where the browser is not signed in. */

@@ -31,12 +31,6 @@ const kernelTexts = {
   emailInvalid: 'Enter an email such as name@example.com.',
   passwordMissing: 'Enter your password.',
   signedInHeading: 'You’re signed in',
-  confirmationSentHeading: 'Check your email',
-  confirmationSentText: 'We sent a link to {email}. Open it to confirm your address.',
-  mailSentHeading: 'Check your email',
-  mailSentText: 'If {email} still needs to be confirmed, a new link is on its way.',
-  forgotSentHeading: 'Check your email',
-  forgotSentText: 'If {email} has an account, we sent a link to choose a new password.',
   codeEmailsLimited: 'We can’t send another email yet.',
   /** In place of the button that sends another email or code, until it can. */
   codeResendIn: 'You can send another one in {time}.',

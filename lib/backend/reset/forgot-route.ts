@@ -3,7 +3,7 @@ import type { BackendContext } from '../context.ts';
 import { readCaptcha, readEmail } from '../forms/fields.ts';
 import { formRoute, redirectUrl } from '../forms/forms.ts';
 import { mailAnswer, sendMail } from '../forms/mail.ts';
-import { forgotPage } from './page.ts';
+import { forgotPage, forgotSent } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import type { SupabaseCall } from '../supabase/supabase-call.ts';
 
@@ -23,7 +23,7 @@ export function forgotRoute(backend: BackendContext): AuthRoute {
         return null;
       };
       await sendMail(backend, request, { email, returnTo, sendsMail: true, kind: 'recovery', ask });
-      return mailAnswer(backend, request, { kind: 'forgot_sent', email, returnTo });
+      return mailAnswer(backend, request, { ...forgotSent(settings), email, returnTo });
     },
   });
 }

@@ -5,6 +5,8 @@ import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../forms/fields.ts';
 import { addressFacts, addressForm } from '../pages/address.ts';
 import { emailField, field, passwordHint } from '../pages/field.ts';
+import type { BackendOptions } from '../options.ts';
+import type { SentNotice } from '../pages/notice.ts';
 import {
   backToSignIn,
   forgotLink,
@@ -35,6 +37,11 @@ export function forgotPage(site: Site, request: PageRequest, state: FormState): 
 ${addressForm(request.localPath(settings.forgotPath), state, address, text.forgotButton)}
 ${backToSignIn(site, request, state)}`,
   });
+}
+
+/** After that form. */
+export function forgotSent({ forgotPath: path }: BackendOptions): SentNotice {
+  return { kind: 'forgot_sent', heading: 'forgotSentHeading', text: 'forgotSentText', path };
 }
 
 /** Asks for a new password for the account `email`. After an email's link it does not ask for the current password. */

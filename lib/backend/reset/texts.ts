@@ -2,6 +2,8 @@ export const resetTexts = {
   forgotHeading: 'Reset your password',
   forgotText: 'Enter your email, and we’ll send you a link to choose a new password.',
   forgotButton: 'Send link',
+  forgotSentHeading: 'Check your email',
+  forgotSentText: 'If {email} has an account, we sent a link to choose a new password.',
   passwordHeading: 'Choose a new password',
   passwordFor: 'For {email}',
   passwordOtherAccount: 'This form was for another account. Check the address and try again.',

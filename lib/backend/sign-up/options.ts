@@ -37,4 +37,6 @@ export const signUpEntries = {
   ),
   /** Creates an account; GET shows the form. Default `/auth/signup`. */
   signupPath: routePath('/auth/signup'),
+  /** Resends the confirmation email. Default `/auth/resend`. */
+  resendPath: routePath('/auth/resend'),
 };

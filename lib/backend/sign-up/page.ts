@@ -1,6 +1,8 @@
 import { html, safeHref } from '../../tools/html.ts';
 import type { Reply } from '../../http/reply.ts';
+import type { BackendOptions } from '../options.ts';
 import { emailField, field, focusOf, passwordHint } from '../pages/field.ts';
+import type { SentNotice } from '../pages/notice.ts';
 import { formAlert, formErrorOf, formValues, postForm, returnToOf, showPage } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import { buttonsOf } from '../pages/sign-in.ts';
@@ -34,4 +36,14 @@ ${buttons.content}
 ${postForm(request.localPath(settings.signupPath), returnToOf(state), fields)}
 <p class="actions">${text.toSignIn} <a href="${safeHref(request.signInUrl(state.returnTo))}">${text.toSignInLink}</a></p>`,
   });
+}
+
+/** After the form, where an email must be confirmed first. */
+export function confirmationSent({ resendPath: path }: BackendOptions): SentNotice {
+  return { kind: 'confirmation_sent', heading: 'confirmationSentHeading', text: 'confirmationSentText', path };
+}
+
+/** After the email was requested again. */
+export function mailSent({ resendPath: path }: BackendOptions): SentNotice {
+  return { kind: 'mail_sent', heading: 'mailSentHeading', text: 'mailSentText', path };
 }

@@ -9,6 +9,7 @@ import { mailAnswer, sendMail } from '../forms/mail.ts';
 import { mailPage } from '../pages/notice.ts';
 import type { MailNotice } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
+import { mailSent } from './page.ts';
 import { resendAfter } from '../pages/resend.ts';
 import type { SupabaseCall } from '../supabase/supabase-call.ts';
 
@@ -25,12 +26,13 @@ export function resendRoute(backend: BackendContext): AuthRoute {
         unwrap(await auth.resend({ type: 'signup', email, options }));
         return null;
       };
+      const notice = { ...mailSent(settings), email, returnTo };
       try {
         await sendMail(backend, request, { email, returnTo, sendsMail: true, ask });
       } catch (error) {
-        return tooSoon(backend, request, { kind: 'mail_sent', email, returnTo }, error);
+        return tooSoon(backend, request, notice, error);
       }
-      return mailAnswer(backend, request, { kind: 'mail_sent', email, returnTo });
+      return mailAnswer(backend, request, notice);
     },
   });
 }

@@ -11,7 +11,7 @@ import { formRoute, redirectUrl } from '../forms/forms.ts';
 import { wantsOtherAccount } from '../forms/forms.ts';
 import { mailAnswer, sendMail } from '../forms/mail.ts';
 import { readNewPassword } from '../forms/new-password.ts';
-import { signUpPage } from './page.ts';
+import { confirmationSent, signUpPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
 import { rethrowStaleKeys } from '../supabase/provider-errors.ts';
@@ -60,7 +60,7 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
         ...defined({ data }),
       };
       const next = await signUp(request, { email, password, options }, returnTo);
-      return next ?? mailAnswer(backend, request, { kind: 'confirmation_sent', email, returnTo });
+      return next ?? mailAnswer(backend, request, { ...confirmationSent(settings), email, returnTo });
     },
   });
 }

@@ -5,4 +5,8 @@ export const signUpTexts = {
   toSignUpLink: 'Create an account',
   toSignIn: 'Already have an account?',
   toSignInLink: 'Sign in',
+  confirmationSentHeading: 'Check your email',
+  confirmationSentText: 'We sent a link to {email}. Open it to confirm your address.',
+  mailSentHeading: 'Check your email',
+  mailSentText: 'If {email} still needs to be confirmed, a new link is on its way.',
 } as const satisfies Record<string, string>;
