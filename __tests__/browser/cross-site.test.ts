@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import type { BrowserContext, Page } from 'playwright-core';
-import { createSeal } from '../../lib/b2b/seal.ts';
+import { sealData } from 'iron-session';
 import { demoUsers } from '../support/b2b-app.ts';
 import { ada, encodeSession } from '../support/backend-app.ts';
 import { startBothApp } from '../support/both-app.ts';
@@ -66,8 +66,8 @@ const elsewhere = [
 
 /** Signed in with both adapters. */
 async function signIn(): Promise<void> {
-  const seal = createSeal([String(app.b2bOptions.cookiePassword)]);
-  const b2b = await seal.seal(await app.workos.issueSession({ user: demoUsers.personal }));
+  const sealing = { password: String(app.b2bOptions.cookiePassword), ttl: 0 };
+  const b2b = await sealData(await app.workos.issueSession({ user: demoUsers.personal }), sealing);
   const backend = encodeSession(await app.supabase.issueSession(ada.email));
   const cookie = { url: app.origin, httpOnly: true, sameSite: 'Lax' as const };
   await context.addCookies([

@@ -1,4 +1,4 @@
-import { createSeal } from '../../lib/b2b/seal.ts';
+import { sealData } from 'iron-session';
 import { demoUsers } from '../support/b2b-app.ts';
 import { ada, encodeSession } from '../support/backend-app.ts';
 import { startBothApp } from '../support/both-app.ts';
@@ -20,9 +20,9 @@ beforeAll(async () => {
       oauthConsent: true,
     },
   });
-  const seal = createSeal([String(app.b2bOptions.cookiePassword)]);
+  const sealing = { password: String(app.b2bOptions.cookiePassword), ttl: 0 };
   signedInCookie = async () => {
-    const b2b = await seal.seal(await app.workos.issueSession({ user: demoUsers.personal }));
+    const b2b = await sealData(await app.workos.issueSession({ user: demoUsers.personal }), sealing);
     return `b2b-session=${b2b}; ${app.cookieName}=${encodeSession(await app.supabase.issueSession(ada.email))}`;
   };
 });

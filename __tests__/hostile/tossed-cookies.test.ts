@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { createSeal } from '../../lib/b2b/seal.ts';
+import { sealData } from 'iron-session';
 import { demoUsers } from '../support/b2b-app.ts';
 import { ada, encodeSession } from '../support/backend-app.ts';
 import { startBothApp } from '../support/both-app.ts';
@@ -124,7 +124,8 @@ describe('tossed sessions', () => {
   const sealOf = (index: number): string =>
     `Fe26.2*1*${index.toString(16).padStart(64, '0')}*${'b'.repeat(22)}*${'A'.repeat(64)}**${'c'.repeat(64)}*${'d'.repeat(43)}~2`;
 
-  const seal = (value: unknown): Promise<string> => createSeal([String(app.b2bOptions.cookiePassword)]).seal(value);
+  const seal = (value: unknown): Promise<string> =>
+    sealData(value, { password: String(app.b2bOptions.cookiePassword), ttl: 0 });
   const encode = (session: unknown): string => encodeSession(session);
   const sides = [
     {

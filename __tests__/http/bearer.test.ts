@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
-import { createSeal } from '../../lib/b2b/seal.ts';
+import { sealData } from 'iron-session';
 import { currentSession, getSession, getSupabaseClient, requireSession } from '../../lib/index.ts';
 import type { AdapterName } from '../../lib/index.ts';
 import { ada, encodeSession } from '../support/backend-app.ts';
@@ -119,10 +119,13 @@ async function cookieOf(adapter: AdapterName, token: string): Promise<string> {
     const session = { access_token: token, refresh_token: refresh, token_type: 'bearer', expires_at: 1, user: {} };
     return `${app.cookieName}=${encodeSession(session)}`;
   }
-  const { cookiePassword } = app.b2bOptions;
   const { id, email } = demoUsers.personal;
   const content = { accessToken: token, refreshToken: refresh, user: { id, email } };
-  return `b2b-session=${await createSeal([String(cookiePassword)]).seal(content)}`;
+  return `b2b-session=${await sealed(content)}`;
+}
+
+function sealed(content: object): Promise<string> {
+  return sealData(content, { password: String(app.b2bOptions.cookiePassword), ttl: 0 });
 }
 
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
@@ -237,7 +240,7 @@ describe.each(adapters)('%s', (adapter) => {
     if (adapter === 'b2b') {
       const session = await app.workos.issueSession({ user: demoUsers.personal });
       token = session.accessToken;
-      visitor.cookies.set('b2b-session', await createSeal([String(app.b2bOptions.cookiePassword)]).seal(session));
+      visitor.cookies.set('b2b-session', await sealed(session));
     } else {
       const session = await app.supabase.issueSession(ada.email);
       token = session.access_token;

@@ -1,6 +1,5 @@
 import { createBackendClient, createB2bClient } from '../../lib/client/index.ts';
-import { readB2bOptions } from '../../lib/b2b/options.ts';
-import { readBackendOptions } from '../../lib/backend/options.ts';
+import { b2bAuth, backendAuth, ConfigurationError } from '../../lib/index.ts';
 import { startB2bApp } from '../support/b2b-app.ts';
 import type { B2bApp } from '../support/b2b-app.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
@@ -52,19 +51,15 @@ describeAtRoot('pathPrefix', () => {
     await createB2bClient({ pathPrefix: '/v1/auth', fetch: recording }).session();
     expect(paths).toEqual(['/v1/auth/session']);
   });
-});
 
-it('is beaten by an option for a single path', () => {
-  const { loginPath, signUpPath, sessionPath, stylesheetPath } = readB2bOptions(
-    { ...b2b, pathPrefix: '/v1/auth', loginPath: '/sign-in' },
-    {},
-  );
-  expect([loginPath, signUpPath, sessionPath, stylesheetPath]).toEqual([
-    '/sign-in',
-    '/v1/auth/signup',
-    '/v1/auth/session',
-    '/v1/auth/pages.css',
-  ]);
+  it('is beaten by an option for a single path', async () => {
+    const started = (app = await startB2bApp({ options: { pathPrefix: '/v1/auth', loginPath: '/sign-in' } }));
+    const visitor = started.visitor();
+    const statusOf = async (path: string) => (await visitor.get(path)).status;
+    const moved = ['/sign-in', '/v1/auth/signup', '/v1/auth/session', '/v1/auth/pages.css'];
+    expect(await Promise.all(moved.map(statusOf))).toEqual([302, 302, 401, 200]);
+    expect(await statusOf('/v1/auth/login')).toBe(404);
+  });
 });
 
 it.each([
@@ -84,33 +79,34 @@ it.each([
   '/é',
   7,
 ])('refuses %p, and names the option once', (pathPrefix) => {
-  for (const read of [
-    () => readB2bOptions({ ...b2b, pathPrefix } as object, {}),
-    () => readBackendOptions({ ...backend, pathPrefix } as object, {}),
+  for (const create of [
+    () => b2bAuth({ ...b2b, pathPrefix } as object),
+    () => backendAuth({ ...backend, pathPrefix } as object),
   ]) {
-    const problems = problemsOf(read);
+    const problems = problemsOf(create);
     expect(problems).toEqual([expect.stringMatching(/^pathPrefix must/)]);
   }
 });
 
 it('says where a single path and a moved one clash', () => {
-  expect(problemsOf(() => readB2bOptions({ ...b2b, pathPrefix: '/v1', callbackPath: '/v1/login' }, {}))).toEqual([
+  expect(problemsOf(() => b2bAuth({ ...b2b, pathPrefix: '/v1', callbackPath: '/v1/login' }))).toEqual([
     expect.stringContaining("are both '/v1/login'"),
   ]);
 });
 
 it('knows a page of its own that leads to a moved form', () => {
   const pages = { signIn: '/v1/login' };
-  expect(problemsOf(() => readBackendOptions({ ...backend, pathPrefix: '/v1', pages }, {}))).toEqual([
+  expect(problemsOf(() => backendAuth({ ...backend, pathPrefix: '/v1', pages }))).toEqual([
     expect.stringContaining('pages.signIn is loginPath itself'),
   ]);
 });
 
-function problemsOf(read: () => unknown): readonly string[] {
+function problemsOf(create: () => unknown): readonly string[] {
   try {
-    read();
+    create();
     return [];
   } catch (error) {
-    return (error as { problems: readonly string[] }).problems;
+    if (!(error instanceof ConfigurationError)) throw error;
+    return error.problems;
   }
 }

@@ -2,9 +2,14 @@ import { randomBytes } from 'node:crypto';
 import express from 'express';
 import express4 from 'express4';
 import { b2bAuth } from '../../lib/b2b/index.ts';
-import { backendAuth, getSupabaseClient, sqlSession, withUser } from '../../lib/backend/index.ts';
-import { getSession } from '../../lib/http/get-session.ts';
-import { requireSession } from '../../lib/http/guard/require-session.ts';
+import {
+  backendAuth,
+  getSession,
+  getSupabaseClient,
+  requireSession,
+  sqlSession,
+  withUser,
+} from '../../lib/backend/index.ts';
 import { serve } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
 

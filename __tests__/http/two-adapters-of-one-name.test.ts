@@ -1,7 +1,13 @@
 import type { Router } from 'express';
-import { b2bAuth } from '../../lib/b2b/index.ts';
-import { backendAuth, getSupabaseClient } from '../../lib/backend/index.ts';
-import { currentSession, forwardAuth, getSession, requireSession } from '../../lib/every-entry.ts';
+import {
+  b2bAuth,
+  backendAuth,
+  currentSession,
+  forwardAuth,
+  getSession,
+  getSupabaseClient,
+  requireSession,
+} from '../../lib/index.ts';
 import { createB2bTestKit, createBackendTestKit } from '../../lib/testing/index.ts';
 import { createApplication } from '../support/application.ts';
 import type { Handler } from '../support/handler-list.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { endSession, getSession, requireSession } from '../../lib/backend/index.ts';
-import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
+import type { SharedCoordinator } from '../../lib/backend/index.ts';
 import { ada, continueAsOther, postForm, setSession, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { sendJson, sendText } from '../support/hosts.ts';

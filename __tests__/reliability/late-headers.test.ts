@@ -1,5 +1,5 @@
 import http from 'node:http';
-import { getSession } from '../../lib/http/get-session.ts';
+import { getSession } from '../../lib/index.ts';
 import { adapters } from '../support/apps-under-test.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
 import type { Host } from '../support/hosts.ts';

@@ -17,7 +17,7 @@ describe.each(adapters)('$name: a sign-out wins', ({ start }) => {
         host.get('/slow', (req, res, next) => {
           const { promise, resolve } = Promise.withResolvers<undefined>();
           release = () => resolve(undefined);
-          import('../../lib/http/get-session.ts')
+          import('../../lib/index.ts')
             .then(({ getSession }) => getSession(req))
             .then((session) => promise.then(() => sendJson(res, { user: session?.user ?? null })))
             .catch(next);

@@ -2,7 +2,7 @@ import { setTimeout as pass } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createCluster, createSentinel } from 'redis';
-import type { ThrottleRedisClient } from '../../lib/backend/throttle/options.ts';
+import type { ThrottleRedisClient } from '../../lib/backend/index.ts';
 import { createThrottle } from '../support/throttle.ts';
 import type { RedisClient } from '../../lib/redis/index.ts';
 import { startRedisCluster, startRedisSentinels } from '../support/redis-cluster.ts';

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { createClient } from 'redis';
 import { AuthError } from '../../lib/errors.ts';
-import type { ThrottleRedisClient } from '../../lib/backend/throttle/options.ts';
+import type { ThrottleRedisClient } from '../../lib/backend/index.ts';
 import { createClock } from '../support/clock.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';

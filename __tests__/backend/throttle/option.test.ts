@@ -1,8 +1,8 @@
-import * as v from 'valibot';
-import { backendSchema } from '../../../lib/backend/option-schema.ts';
+import { backendAuth } from '../../../lib/backend/index.ts';
+import { createBackendTestKit } from '../../../lib/testing/index.ts';
 
-const problem = (value: unknown): string | undefined =>
-  v.safeParse(backendSchema.entries.throttle, value).issues?.[0].message;
+const { options } = createBackendTestKit();
+const adapterWith = (throttle: unknown) => () => backendAuth({ ...options, throttle } as object);
 const client = { eval: () => undefined, del: () => undefined, multi: () => undefined };
 
 it.each([
@@ -12,7 +12,7 @@ it.each([
   [{ redis: client }],
   [{ redis: client, keyPrefix: 'app:' }],
   [{ redis: undefined }],
-])('may be %j', (value) => expect(problem(value)).toBeUndefined());
+])('may be %j', (value) => expect(adapterWith(value)).not.toThrow());
 
 it.each([
   [{ redis: 'redis://127.0.0.1' }],
@@ -23,10 +23,10 @@ it.each([
   [{ redis: { ...client, eval: true } }],
   [{ redis: () => client }],
 ])('requires a connected client: %j', (value) => {
-  expect(problem(value)).toBeDefined();
+  expect(adapterWith(value)).toThrow(/throttle/);
 });
 
 it.each([[true], [7], ['memory'], [null], [{ window: 60 }], [{ keyPrefix: '' }], [{ keyPrefix: 7 }]])(
   'is refused as %j',
-  (value) => expect(problem(value)).toBeDefined(),
+  (value) => expect(adapterWith(value)).toThrow(/throttle/),
 );

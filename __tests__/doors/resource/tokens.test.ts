@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createSeal } from '../../../lib/b2b/seal.ts';
+import { sealData } from 'iron-session';
 import type { AdapterName } from '../../../lib/index.ts';
 import { requireSession } from '../../../lib/index.ts';
 import type { Handler } from '../../support/handler-list.ts';
@@ -75,7 +75,7 @@ describe.each(['anyone', 'listed'] as const)('a resource for clients: %s', (poli
     }
     const { sub } = claimsOf(token);
     const content = { accessToken: token, refreshToken: refresh, user: { id: String(sub), email: ada.user.email } };
-    return `b2b-session=${await createSeal([cookiePassword]).seal(content)}`;
+    return `b2b-session=${await sealData(content, { password: cookiePassword, ttl: 0 })}`;
   }
 
   function claimsOf(token: string): Record<string, unknown> {

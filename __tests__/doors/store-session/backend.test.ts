@@ -8,8 +8,7 @@ import {
   requireSession,
   storeSession,
 } from '../../../lib/backend/index.ts';
-import type { BackendAuthOptions } from '../../../lib/backend/index.ts';
-import type { SharedCoordinator } from '../../../lib/session/coordinator.ts';
+import type { BackendAuthOptions, SharedCoordinator } from '../../../lib/backend/index.ts';
 import type { SessionOptions } from '../../../stand-ins/supabase/stand-in.ts';
 import { ada, startBackendApp } from '../../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../../support/backend-app.ts';

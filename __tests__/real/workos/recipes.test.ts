@@ -1,8 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { requireSession } from '../../../lib/b2b/index.ts';
-import { getSession } from '../../../lib/http/get-session.ts';
+import { getSession, requireSession } from '../../../lib/b2b/index.ts';
 import { sendJson } from '../../support/hosts.ts';
 import { codeBlocks } from '../../support/markdown.ts';
 import { addUser, apiKey, clientId, describeEmulator, startRealB2b } from '../support/workos.ts';
