@@ -11,15 +11,8 @@ import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
 import type { ClientFacts } from '../session/source.ts';
 import type { B2bContext } from './context.ts';
+import type { Answer, AskedTokens, Asking, Question, TokenCall } from './feature.ts';
 import type { Flow } from './flow-cookie.ts';
-import {
-  chosenOrganization,
-  chooserReply,
-  offerOrganizations,
-  rememberChoice,
-  selectionOf,
-} from './organizations/selection.ts';
-import type { OrganizationSelection } from './organizations/selection.ts';
 import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
 import { newSession } from './seal.ts';
 import type { SealedSession } from './seal.ts';
@@ -29,18 +22,19 @@ import { requiredSso, startFlow, startOver } from './start.ts';
 import type { RequiredSso } from './start.ts';
 import { revokeQuietly } from './sign-out.ts';
 
-type Outcome = SignedIn | OrganizationSelection | RequiredSso;
+type Outcome = SignedIn | Asking | RequiredSso;
 
 interface CallbackContext extends B2bContext {
   /** Runs exchange, verification and hook once per code, even if the callback is requested repeatedly. */
   readonly signIns: SharedOutcomes<Outcome>;
+  readonly question: Question | undefined;
 }
 
 /** WorkOS accepts a code for ten minutes. Each code is exchanged at most once; repeated callbacks share the result. */
 const codeLifeMs = 600_000;
 
 /** `/callback`: exchanges the code, verifies the tokens, stores the session. */
-export function callbackRoute(context: B2bContext): AuthRoute {
+export function callbackRoute(context: B2bContext, question?: Question): AuthRoute {
   const { callbackPath, now } = context.settings;
   const life = { joinMs: codeLifeMs, keepMs: () => codeLifeMs, failureMs: codeLifeMs };
   const signIns = createSharedOutcomes<Outcome>({ now, ...life });
@@ -48,7 +42,7 @@ export function callbackRoute(context: B2bContext): AuthRoute {
     path: callbackPath,
     option: 'callbackPath',
     hasGetEffects: true,
-    get: (request) => answerCallback({ ...context, signIns }, request),
+    get: (request) => answerCallback({ ...context, signIns, question }, request),
   };
 }
 
@@ -96,26 +90,23 @@ async function answerWithFlow(context: CallbackContext, request: AuthRequest, fl
   const error = query.get('error');
   if (error !== null) throw callbackError(error);
   if (flow.isSpent === true) return startOver(context, request, flow);
-  const { selection } = flow;
-  const chosen = selection && chosenOrganization(selection, query.get('organization_id'));
-  if (selection?.organizations !== undefined && chosen === undefined) {
-    return chooserReply(request, context.settings, flow, selection.organizations);
-  }
+  const answer = flow.selection === undefined ? undefined : context.question?.answer(context, request, flow);
+  if (answer?.kind === 'again') return answer.reply;
   const code = query.get('code') ?? '';
-  if (chosen === undefined && code === '') throw new AuthError('invalid_request');
+  if (answer === undefined && code === '') throw new AuthError('invalid_request');
   const call = { isRepeated: true };
-  const outcome = await context.signIns.share([flow.state, code, chosen ?? ''], () => {
+  const outcome = await context.signIns.share([flow.state, code, answer?.key ?? ''], () => {
     call.isRepeated = false;
-    return completeSignIn(context, request, flow, { code, chosen });
+    return completeSignIn(context, request, flow, answer ?? code);
   });
   if (outcome.kind === 'sso') {
     const { organizationId, connectionId } = outcome;
     return startOver(context, request, { ...flow, organizationId }, { isRestart: true, connectionId });
   }
-  if (outcome.kind === 'selection') return offerOrganizations(context, request, flow, outcome);
+  if (outcome.kind === 'question') return outcome.show(context, request, flow);
   const store = async (): Promise<Reply> => {
     const reply = await storeSession(context, request, flow, outcome);
-    rememberChoice(context, request, chosen, selection?.organizations);
+    answer?.remember();
     return reply;
   };
   // A later sign-in may have continued the session since.
@@ -125,24 +116,22 @@ async function answerWithFlow(context: CallbackContext, request: AuthRequest, fl
 /**
  * Requests tokens, verifies them and calls the hook. It stores nothing.
  *
- * @param code the authorization code; unused where an organization was chosen
- * @param chosen the organization that the user chose
+ * @param given the authorization code, or the answer to a question
  * @throws {AuthError} for every failed sign-in, and any error that `accept` or `onSignIn` throws
  */
 async function completeSignIn(
-  context: B2bContext,
+  context: CallbackContext,
   request: AuthRequest,
   flow: Flow,
-  { code, chosen }: { readonly code: string; readonly chosen: string | undefined },
+  given: string | Answer,
 ): Promise<Outcome> {
   const { settings, provider } = context;
   const client = clientFacts(request.req, request.peer);
-  const asked = { flow, organizationId: chosen ?? flow.organizationId };
-  const tokens = await requestTokens(context, client, asked, () =>
-    flow.selection === undefined || chosen === undefined
-      ? provider.exchangeCode(code, flow.codeVerifier, client)
-      : provider.selectOrganization(flow.selection.pendingAuthenticationToken, chosen, client),
-  );
+  const [organizationId, call]: readonly [string | undefined, TokenCall['call']] =
+    typeof given === 'string'
+      ? [flow.organizationId, () => provider.exchangeCode(given, flow.codeVerifier, client)]
+      : [given.organizationId, given.call];
+  const tokens = await requestTokens(context, client, { flow, organizationId }, call);
   if (tokens.kind !== 'response') return tokens;
 
   const content = newSession(tokens.response, settings.now() / 1000);
@@ -163,42 +152,26 @@ interface IssuedTokens {
   readonly response: AuthenticationResponse;
 }
 
-type TokenResponse = IssuedTokens | OrganizationSelection | RequiredSso;
+type TokenResponse = IssuedTokens | Asking | RequiredSso;
 
-interface AskedTokens {
-  readonly flow: Flow;
-  readonly organizationId: string | undefined;
-  /** Whether the organization was already selected automatically. */
-  readonly isSelected?: true;
-}
-
-/** Selects the organization automatically where the flow or the options name one that is offered. */
+/** Makes the further call of a room that has the answer to WorkOS' question. */
 async function requestTokens(
-  context: B2bContext,
+  context: CallbackContext,
   client: ClientFacts,
-  { flow, organizationId, isSelected }: AskedTokens,
-  call: () => Promise<AuthenticationResponse>,
+  asked: AskedTokens & { readonly flow: Flow },
+  call: TokenCall['call'],
 ): Promise<TokenResponse> {
   try {
-    return { kind: 'response', response: await call() };
+    return { kind: 'response', response: await call(client) };
   } catch (error) {
     const failure = classifyFailure(error);
-    const sso = requiredSso(failure, organizationId, flow);
+    const sso = requiredSso(failure, asked.organizationId, asked.flow);
     if (sso !== undefined) return sso;
-    if (failure.kind !== 'refused' || failure.code !== 'organization_selection_required') {
-      throw signInError(failure, error);
-    }
-    const selection = selectionOf(failure.details);
-    if (selection === undefined) throw signInError(failure, error);
-    const { pendingAuthenticationToken: token, organizations } = selection;
-    const wanted = organizations.find(({ id }) => id === organizationId);
-    if (wanted !== undefined && isSelected !== true) {
-      return requestTokens(context, client, { flow, organizationId, isSelected: true }, () =>
-        context.provider.selectOrganization(token, wanted.id, client),
-      );
-    }
-    if (context.settings.organizationId !== undefined) throw new AuthError('organization_required');
-    return selection;
+    const question = context.question?.of(context, failure, asked);
+    if (question === undefined) throw signInError(failure, error);
+    return question.kind === 'question'
+      ? question
+      : requestTokens(context, client, { ...asked, isSecond: true }, question.call);
   }
 }
 
@@ -254,14 +227,13 @@ async function storeSession(
   return redirect(303, redirectTo);
 }
 
-/** Refusals of one organization, after which the others can still be chosen. */
-const lastingSelections: ReadonlySet<AuthErrorCode> = new Set(['access_denied', 'not_a_member', 'invalid_request']);
+/** Refusals of one answer to a question, after which the person can still give another. */
+const lastingQuestions: ReadonlySet<AuthErrorCode> = new Set(['access_denied', 'not_a_member', 'invalid_request']);
 
 /** Whether the same flow can still succeed. */
 function canStillSucceed(failure: unknown, { selection }: Flow): boolean {
   if (!(failure instanceof AuthError)) return false;
   // Another process may have exchanged the code just now; a reload then finds its session.
   if (failure.code === 'code_rejected') return true;
-  // If the provider refuses one organization, the others can still be chosen.
-  return selection !== undefined && lastingSelections.has(failure.code);
+  return selection !== undefined && lastingQuestions.has(failure.code);
 }

@@ -20,14 +20,8 @@ const schema = v.object({
   isRestart: v.optional(v.boolean()),
   /** Set when the code exchange failed with an outage: the code may be spent, so the next callback starts over. */
   isSpent: v.optional(v.boolean()),
-  /** Set while the user chooses among several organizations. */
-  selection: v.optional(
-    v.object({
-      pendingAuthenticationToken: v.string(),
-      /** The organizations on offer; omitted where the list does not fit the cookie. */
-      organizations: v.optional(v.array(v.object({ id: v.string(), name: v.string() }))),
-    }),
-  ),
+  /** What the room of a question keeps while the person answers it. */
+  selection: v.optional(v.unknown()),
 });
 
 /** The data of one sign-in until its callback, sealed in its own cookie. */
@@ -129,11 +123,9 @@ function flowNames(cookies: RequestCookies, prefix: string): string[] {
   return [...cookies.keys()].filter((name) => name.startsWith(prefix) && idForm.test(name.slice(prefix.length)));
 }
 
-/** Drops the list of organizations where browsers would drop the cookie for its size, which would lose the sign-in. */
-export function fitToCookie(flow: Flow): Flow {
-  const { selection } = flow;
-  if (selection === undefined || Buffer.byteLength(JSON.stringify(flow)) <= maxFlowJson) return flow;
-  return { ...flow, selection: { pendingAuthenticationToken: selection.pendingAuthenticationToken } };
+/** Whether browsers take the flow's cookie. They would drop a larger one, which would lose the sign-in. */
+export function fitsCookie(flow: Flow): boolean {
+  return Buffer.byteLength(JSON.stringify(flow)) <= maxFlowJson;
 }
 
 interface StartedFlow {

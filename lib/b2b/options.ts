@@ -26,6 +26,7 @@ import type { OnError } from '../http/adapter.ts';
 import type { SignOutOf } from '../http/sign-out-hook.ts';
 import type { SharedCoordinator } from '../session/coordinator.ts';
 import type { B2bSession, OnEvent } from '../types.ts';
+import { organizationsEntries } from './organizations/options.ts';
 
 // Re-exported here so that the declarations of one entry do not reference the package's index,
 // which references the other adapter's SDK.
@@ -143,8 +144,6 @@ const pathEntries = {
   logoutPath: routePath('/logout'),
   /** Answers with the session as JSON. Default `/auth/session`. */
   sessionPath: routePath('/auth/session'),
-  /** Switches the session to another organization (POST). Default `/organization`. */
-  organizationPath: routePath('/organization'),
 };
 
 const ownEntries = {
@@ -244,9 +243,13 @@ const ownEntries = {
 
 /** Options of `b2bAuth`; each beats its environment variable. */
 export interface B2bAuthOptions
-  extends SharedAuthOptions, OptionsOf<typeof ownEntries>, OptionsOf<typeof pathEntries> {}
+  extends
+    SharedAuthOptions,
+    OptionsOf<typeof ownEntries>,
+    OptionsOf<typeof pathEntries>,
+    OptionsOf<typeof organizationsEntries> {}
 
-const schema = v.strictObject({ ...sharedEntries, ...ownEntries, ...pathEntries });
+const schema = v.strictObject({ ...sharedEntries, ...ownEntries, ...pathEntries, ...organizationsEntries });
 
 export type B2bOptions = Omit<v.InferOutput<typeof schema>, 'cookiePassword'> & {
   readonly passwords: readonly [string, ...string[]];
@@ -263,7 +266,7 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
       schema,
       env: b2bVariables,
       sdks: b2bSdks,
-      paths: pathsOf({ ...pathEntries, stylesheetPath: sharedEntries.stylesheetPath }),
+      paths: pathsOf({ ...pathEntries, ...organizationsEntries, stylesheetPath: sharedEntries.stylesheetPath }),
       check: (given) => [
         ...(given['cookiePassword'] === undefined && environment['NODE_ENV'] === 'production'
           ? [

@@ -93,18 +93,11 @@ export function createProvider(options: ProviderOptions) {
     },
     exchangeCode: (code: string, codeVerifier: string, client: ClientFacts) =>
       withinBudget((users) => users.authenticateWithCode({ clientId, code, codeVerifier, ...client })),
-    selectOrganization: (pendingAuthenticationToken: string, organizationId: string, client: ClientFacts) =>
-      withinBudget((users) =>
-        users.authenticateWithOrganizationSelection({
-          clientId,
-          pendingAuthenticationToken,
-          organizationId,
-          ...client,
-        }),
-      ),
+    /** A room's own call. */
+    call: withinBudget,
     refresh: createRefresh(),
-    /** A limit on switches, which one user can reach, delays no refresh of another session. */
-    switchOrganization: createRefresh(),
+    /** Refreshes of a room's own kind: a limit on them delays no refresh of another session. */
+    createRefresh,
     /** Ends a session without a browser. */
     revokeSession: (sessionId: string) => withinBudget((users) => users.revokeSession({ sessionId })),
     logoutUrl: async (sessionId: string, returnTo: string) =>

@@ -1,13 +1,61 @@
+import * as v from 'valibot';
+import { AuthError } from '../../errors.ts';
 import { isRecord } from '../../tools/json.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { flowAttributes } from '../../http/cookie-jar.ts';
 import { otherAccountUrl } from '../../pages/page.ts';
 import { json } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
-import { chooserPage, longListFrom } from './chooser-page.ts';
 import type { B2bContext } from '../context.ts';
-import { fitToCookie } from '../flow-cookie.ts';
+import type { Question, TokenCall } from '../feature.ts';
+import { fitsCookie } from '../flow-cookie.ts';
 import type { Flow } from '../flow-cookie.ts';
+import { chooserPage, longListFrom } from './chooser-page.ts';
+
+/** What the flow keeps while the person chooses. */
+const waiting = v.object({
+  pendingAuthenticationToken: v.string(),
+  /** The organizations on offer; omitted where the list does not fit the cookie. */
+  organizations: v.optional(v.array(v.object({ id: v.string(), name: v.string() }))),
+});
+
+type Waiting = v.InferOutput<typeof waiting>;
+
+/** Which organization of several the sign-in is for. */
+export const selection: Question = {
+  of(context, failure, { organizationId, isSecond }) {
+    if (failure.kind !== 'refused' || failure.code !== 'organization_selection_required') return undefined;
+    const offered = selectionOf(failure.details);
+    if (offered === undefined) return undefined;
+    const { pendingAuthenticationToken: token, organizations } = offered;
+    const wanted = organizations.find(({ id }) => id === organizationId);
+    if (wanted !== undefined && isSecond !== true) return { kind: 'call', call: select(context, token, wanted.id) };
+    if (context.settings.organizationId !== undefined) throw new AuthError('organization_required');
+    return { kind: 'question', show: (...asked) => offerOrganizations(...asked, offered) };
+  },
+  answer(context, request, flow) {
+    const parsed = v.safeParse(waiting, flow.selection);
+    if (!parsed.success) return undefined;
+    const { pendingAuthenticationToken: token, organizations } = parsed.output;
+    const chosen = chosenOrganization(parsed.output, request.query.get('organization_id'));
+    if (chosen === undefined) {
+      if (organizations === undefined) return undefined;
+      return { kind: 'again', reply: chooserReply(request, context.settings, flow, organizations) };
+    }
+    return {
+      kind: 'answer',
+      key: chosen,
+      organizationId: chosen,
+      call: select(context, token, chosen),
+      remember: () => rememberChoice(context, request, chosen, organizations),
+    };
+  },
+};
+
+function select({ settings, provider }: B2bContext, token: string, organizationId: string): TokenCall['call'] {
+  const asked = { clientId: settings.clientId, pendingAuthenticationToken: token, organizationId };
+  return (client) => provider.call((users) => users.authenticateWithOrganizationSelection({ ...asked, ...client }));
+}
 
 export interface Organization {
   readonly id: string;
@@ -32,10 +80,7 @@ export function selectionOf(details: Readonly<Record<string, unknown>>): Organiz
 }
 
 /** The chosen organization, if it was offered. Where the list did not fit the cookie, the provider checks the choice. */
-export function chosenOrganization(
-  { organizations }: NonNullable<Flow['selection']>,
-  wanted: string | null,
-): string | undefined {
+export function chosenOrganization({ organizations }: Waiting, wanted: string | null): string | undefined {
   if (wanted === null) return undefined;
   if (organizations !== undefined) return organizations.find(({ id }) => id === wanted)?.id;
   return /^[\w-]{1,100}$/.test(wanted) ? wanted : undefined;
@@ -46,25 +91,21 @@ function isOrganization(value: unknown): value is Organization {
 }
 
 /** Stores the selection in the flow and shows the chooser. */
-export async function offerOrganizations(
+async function offerOrganizations(
   { flows, settings }: B2bContext,
   request: AuthRequest,
   flow: Flow,
   { pendingAuthenticationToken, organizations }: OrganizationSelection,
 ): Promise<Reply> {
-  const selection = { pendingAuthenticationToken, organizations: [...organizations] };
-  const waiting = fitToCookie({
-    ...flow,
-    startedAt: settings.now(),
-    beganAt: flow.beganAt ?? flow.startedAt,
-    selection,
-  });
-  request.writeCookies(await flows.start(waiting, request.cookies));
+  const start = { ...flow, startedAt: settings.now(), beganAt: flow.beganAt ?? flow.startedAt };
+  const whole = { ...start, selection: { pendingAuthenticationToken, organizations: [...organizations] } };
+  const kept = fitsCookie(whole) ? whole : { ...start, selection: { pendingAuthenticationToken } };
+  request.writeCookies(await flows.start(kept, request.cookies));
   return chooserReply(request, settings, flow, organizations);
 }
 
 /** The organization chooser. Its links lead to the callback, which exchanges the choice for tokens. */
-export function chooserReply(
+function chooserReply(
   request: AuthRequest,
   settings: B2bContext['settings'],
   { state, returnTo }: Flow,
@@ -89,13 +130,13 @@ function lastName({ cookieName }: Pick<B2bContext['settings'], 'cookieName'>): s
 }
 
 /** @param offered the organizations of the choice; `undefined` where they were too many for the flow's cookie */
-export function rememberChoice(
+function rememberChoice(
   { settings }: B2bContext,
   request: AuthRequest,
-  id: string | undefined,
+  id: string,
   offered: readonly Organization[] | undefined,
 ): void {
-  if (id === undefined || (offered !== undefined && offered.length < longListFrom)) return;
+  if (offered !== undefined && offered.length < longListFrom) return;
   const attributes = { ...flowAttributes(settings.cookieOptions?.sameSite), maxAge: lastMaxAge };
   request.writeCookies([{ name: lastName(settings), value: id, attributes }]);
 }

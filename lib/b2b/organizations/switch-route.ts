@@ -21,6 +21,11 @@ import { refusals } from '../refusals.ts';
 import { renewedSession } from '../seal.ts';
 import type { SealedSession } from '../seal.ts';
 import { organizationOf } from '../session.ts';
+import type { Provider } from '../workos.ts';
+
+interface SwitchContext extends B2bContext {
+  readonly refreshInto: Provider['refresh'];
+}
 
 /** The requested organization and the page to open afterwards. */
 interface Wish {
@@ -40,14 +45,16 @@ type Switches = SharedOutcomes<SwitchOutcome>;
 /** `POST /organization`: switches the session to another organization of the same user. */
 export function organizationRoute(context: B2bContext): AuthRoute {
   const switches: Switches = createSharedOutcomes({ now: context.settings.now });
+  // A limit on switches, which one user can reach, delays no refresh of another session.
+  const switching = { ...context, refreshInto: context.provider.createRefresh() };
   return {
     path: context.settings.organizationPath,
     option: 'organizationPath',
-    post: (request) => answerSwitch(context, switches, request),
+    post: (request) => answerSwitch(switching, switches, request),
   };
 }
 
-async function answerSwitch(context: B2bContext, switches: Switches, request: AuthRequest): Promise<Reply> {
+async function answerSwitch(context: SwitchContext, switches: Switches, request: AuthRequest): Promise<Reply> {
   const fields = await readFields(request.req, request.res);
   const organizationId = fields.get('organizationId') ?? '';
   const returnTo = request.returnTo(fields.get('returnTo') ?? request.query.get('returnTo'));
@@ -74,7 +81,7 @@ async function answerSwitch(context: B2bContext, switches: Switches, request: Au
   }
 }
 
-async function switchOrganization(context: B2bContext, request: AuthRequest, wish: Wish): Promise<SwitchOutcome> {
+async function switchOrganization(context: SwitchContext, request: AuthRequest, wish: Wish): Promise<SwitchOutcome> {
   const { req, peer } = request;
   const { organizationId } = wish;
   const client = clientFacts(req, peer);
@@ -103,7 +110,7 @@ interface Switched {
 
 /** One refresh of a session for another organization. */
 interface Switch {
-  readonly context: B2bContext;
+  readonly context: SwitchContext;
   readonly client: ClientFacts;
   readonly organizationId: string;
   readonly former: SealedSession;
@@ -117,14 +124,12 @@ interface Switch {
  */
 async function refreshInto(asked: Switch): Promise<Switched> {
   const { client, organizationId, former, signal } = asked;
-  const { provider, source } = asked.context;
+  const { source } = asked.context;
   let renewed: SealedSession;
   try {
     const { refreshToken } = former;
-    renewed = renewedSession(
-      await provider.switchOrganization({ refreshToken, organizationId }, client, signal),
-      former,
-    );
+    const response = await asked.context.refreshInto({ refreshToken, organizationId }, client, signal);
+    renewed = renewedSession(response, former);
   } catch (error) {
     if (error instanceof AuthError) throw error;
     const failure = classifyFailure(error);

@@ -1,0 +1,5 @@
+import type { Feature } from './feature.ts';
+import { organizations } from './organizations/index.ts';
+
+/** Every capability of `b2bAuth`. */
+export const features: readonly Feature[] = [organizations];
