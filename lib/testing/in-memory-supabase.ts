@@ -12,7 +12,7 @@ export interface Started {
   /** The session's id, constant through all renewals. */
   readonly id: string;
   readonly session: BackendTestSession;
-  /** The first method in `amr`, such as `passkey`. Default: `password`, or that of an email's link. */
+  /** The first method in `amr`. Default: `password`, or that of an email's link. */
   readonly method?: string;
 }
 
