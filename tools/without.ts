@@ -1,0 +1,226 @@
+/**
+ * Shows that a capability is a room: copies the tree into a temporary folder, takes the room's folder away and the lines that name
+ * it, and runs types, lint and all suites of `npm test` but the room's own, and the cases of others that name it.
+ *
+ *     npm run without -- <room> … [--list | --keep]     such as `passkeys`, `sql`
+ *     npm run without -- --all                          one room after the other
+ *     npm run without -- --turn                         the one whose turn TEST_VARIANT_TURN says
+ *
+ * It prints each line of lib/ that it took away, and each suite and case that it left out. In lib/ only imports, exports, items of
+ * lists and calls that stand alone are taken away; where that is not enough, the room is none. What names a room in suites stands in
+ * tools/house.json. `--list` ends after the lists; `--keep` leaves the folder.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createHash } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { House } from './house.ts';
+import { remove, type Removed, type Texts } from './without-removal.ts';
+import { createTypeCheck, type TypeProblem } from './without-types.ts';
+
+/** A folder of lib/ that can be taken away. */
+export interface Room {
+  readonly name: string;
+  readonly folder: string;
+  /** What names it in suites, besides its files and what they export. */
+  readonly words: RegExp | undefined;
+}
+
+export function roomsOf({ capabilities, roomsIn, notRooms }: House, folders: readonly string[]): Room[] {
+  return folders
+    .filter((folder) => roomsIn.includes(dirname(folder)) && !notRooms.includes(folder))
+    .map((folder) => {
+      const words = capabilities.filter(({ room }) => room === folder).flatMap((each) => each.words);
+      return {
+        name: basename(folder),
+        folder,
+        words: words.length === 0 ? undefined : new RegExp(words.join('|'), 'i'),
+      };
+    });
+}
+
+/** The suites of a room: those in its folder, and those that are named after it. */
+export function filesOf({ folder, words }: Room, paths: readonly string[]): string[] {
+  const own = [`${folder}/`, `${folder.replace(/^lib\//, '__tests__/')}/`];
+  return paths.filter(
+    (path) => own.some((each) => path.startsWith(each)) || (path.endsWith('.test.ts') && words?.test(path) === true),
+  );
+}
+
+/** The keys of the texts that a room brings along. */
+export function textKeysOf(text: string): Set<string> {
+  return new Set([...text.matchAll(/^ {2}'?([\w.-]+)'?:/gm)].map(([, key = '']) => key));
+}
+
+const git = (...args: readonly string[]): string[] =>
+  execFileSync('git', args, { encoding: 'utf8', maxBuffer: 1e8 })
+    .split('\0')
+    .filter((path) => path !== '' && existsSync(path));
+
+/** What of the tree is not committed is copied, too. */
+function listTree(): string[] {
+  return git('ls-files', '-z', '--cached', '--others', '--exclude-standard');
+}
+
+/** Makes the folder what the tree is. Files that are the same keep their times, for the caches of jest. */
+function copyTree(paths: readonly string[], to: string): void {
+  const wanted = new Set(paths);
+  if (existsSync(to))
+    for (const path of globSync('**/*', { cwd: to, exclude: ['node_modules'], withFileTypes: true }))
+      if (path.isFile()) {
+        const own = join(path.parentPath, path.name).slice(to.length + 1);
+        if (!wanted.has(own)) rmSync(join(to, own));
+      }
+  for (const path of paths) {
+    const target = join(to, path);
+    if (existsSync(target) && readFileSync(target).equals(readFileSync(path))) continue;
+    mkdirSync(dirname(target), { recursive: true });
+    copyFileSync(path, target);
+  }
+  if (!existsSync(join(to, 'node_modules'))) symlinkSync(realpathSync('node_modules'), join(to, 'node_modules'));
+}
+
+/** Code blocks that suites run, and that name the room, are cases, too. */
+export function withoutBlocks(path: string, text: string, words: RegExp): { text: string; removed: Removed[] } {
+  const removed: Removed[] = [];
+  const rest = text.replaceAll(/^( *)```[tj]s\b.*\n[^]*?^\1```\n/gm, (block: string, _: string, at: number) => {
+    if (!words.test(block)) return block;
+    removed.push({ path, line: text.slice(0, at).split('\n').length, text: block.split('\n')[1] ?? '' });
+    return '';
+  });
+  return { text: rest, removed };
+}
+
+interface Result {
+  readonly removed: readonly Removed[];
+  readonly problems: readonly string[];
+}
+
+/** Takes the room away, and then whatever the compiler still complains about outside of lib/. */
+function takeAway(room: Room, paths: readonly string[], to: string): Result {
+  let texts: Texts = Object.fromEntries(
+    paths.filter((path) => path.endsWith('.ts')).map((path) => [path, readFileSync(path, 'utf8')]),
+  );
+  const textsFile = `${room.folder}/texts.ts`;
+  const textKeys = textsFile in texts ? textKeysOf(texts[textsFile] ?? '') : new Set<string>();
+  const files = filesOf(room, paths);
+  for (const path of files) rmSync(join(to, path));
+  const removed: Removed[] = files.map((path) => ({ path, line: 0, text: '' }));
+  const problems: string[] = [];
+  const apply = (start: Parameters<typeof remove>[1]): void => {
+    const { texts: changed, removed: more, stuck } = remove(texts, start);
+    removed.push(...more);
+    problems.push(...stuck.map((each) => `${each.path}:${each.line} ${each.text}`));
+    texts = Object.fromEntries(
+      Object.entries(texts).flatMap(([path, text]) => {
+        const now = changed.has(path) ? changed.get(path) : text;
+        return now === undefined ? [] : [[path, now]];
+      }),
+    );
+    for (const [path, text] of changed)
+      if (text === undefined) rmSync(join(to, path), { force: true });
+      else writeFileSync(join(to, path), text);
+  };
+  apply({ files, words: room.words, textKeys });
+  if (room.words !== undefined)
+    for (const path of paths.filter((each) => each.endsWith('.md'))) {
+      const { text, removed: blocks } = withoutBlocks(path, readFileSync(path, 'utf8'), room.words);
+      removed.push(...blocks);
+      if (blocks.length > 0) writeFileSync(join(to, path), text);
+    }
+  const check = createTypeCheck(to, `${to}.tsbuildinfo`);
+  for (let round = 0; round < 12; round += 1) {
+    const found = check();
+    const [mendable, rest] = [found.filter(isOutside), found.filter((each) => !isOutside(each))];
+    if (rest.length > 0 || mendable.length === 0) {
+      problems.push(...rest.map(({ path, line, message }) => `${path}:${line} ${message}`));
+      break;
+    }
+    console.log(`types: ${mendable.length} to follow`);
+    apply({ files: [], places: mendable });
+  }
+  return { removed, problems };
+}
+
+function isOutside({ path }: TypeProblem): boolean {
+  return path !== '' && !path.startsWith('lib/');
+}
+
+function printLists({ removed, problems }: Result): void {
+  const show = (title: string, list: readonly string[]): void =>
+    console.log(`\n${title}: ${list.length}\n${list.map((line) => `  ${line}`).join('\n')}`);
+  const told = ({ path, line, text }: Removed): string => `${path}${line === 0 ? '' : `:${line} ${text}`}`;
+  const files = removed.filter(({ line }) => line === 0);
+  const parts = removed.filter(({ line }) => line > 0);
+  show('Files', files.map(told));
+  show('Lines of lib/', parts.filter(({ path }) => path.startsWith('lib/')).map(told));
+  show('Cases of other suites', parts.filter(({ path }) => path.startsWith('__tests__/')).map(told));
+  show(
+    'Lines of the example, the docs and the tools',
+    parts.filter(({ path }) => !/^(?:lib|__tests__)\//.test(path)).map(told),
+  );
+  if (problems.length > 0) show('What still names the room', problems);
+}
+
+function run(to: string, name: string, args: readonly string[]): boolean {
+  const started = performance.now();
+  const { status } = spawnSync(process.execPath, args, { cwd: to, stdio: 'inherit' });
+  console.log(`${name}: ${status === 0 ? 'passed' : 'failed'}, ${((performance.now() - started) / 1000).toFixed(0)} s`);
+  return status === 0;
+}
+
+/** @returns whether everything passed */
+function tryWithout(room: Room, options: readonly string[]): boolean {
+  console.log(`\n=== without ${room.folder}`);
+  const name = createHash('sha256').update(process.cwd()).digest('hex').slice(0, 12);
+  const to = join(realpathSync(tmpdir()), `express-auth-adapters-without-${name}`);
+  const paths = listTree();
+  copyTree(paths, to);
+  const result = takeAway(room, paths, to);
+  printLists(result);
+  const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
+  const hasPassed =
+    result.problems.length === 0 &&
+    (options.includes('--list') ||
+      [
+        run(to, 'lint', ['node_modules/eslint/bin/eslint.js', '--max-warnings', '0', '.']),
+        run(to, 'suites', [...jest, '--transform={}', '--testTimeout=120000']),
+      ].every(Boolean));
+  if (!options.includes('--keep')) rmSync(to, { recursive: true, force: true });
+  console.log(`\nwithout ${room.name}: ${hasPassed ? 'passed' : 'failed'}`);
+  return hasPassed;
+}
+
+function main(args: readonly string[]): boolean {
+  const house: House = JSON.parse(readFileSync('tools/house.json', 'utf8'));
+  const folders = house.roomsIn.flatMap((folder) =>
+    readdirSync(folder, { withFileTypes: true })
+      .filter((each) => each.isDirectory())
+      .map(({ name }) => `${folder}/${name}`),
+  );
+  const rooms = roomsOf(house, folders);
+  const asked = args.filter((each) => !each.startsWith('--'));
+  const unknown = asked.filter((each) => !rooms.some(({ name }) => name === each));
+  if (unknown.length > 0 || (asked.length === 0 && !args.includes('--all'))) {
+    console.log(`Name one of these rooms: ${rooms.map(({ name }) => name).join(', ')}`);
+    return false;
+  }
+  const chosen = args.includes('--all') ? rooms : rooms.filter(({ name }) => asked.includes(name));
+  return chosen.map((room) => tryWithout(room, args)).every(Boolean);
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
+  process.exitCode = main(process.argv.slice(2)) ? 0 : 1;
