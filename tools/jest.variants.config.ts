@@ -36,6 +36,8 @@ const always = [
   'backend/recording-fetch',
   'backend/pages',
   'b2b/open-seal',
+  // The testing kits' own applications, and the doctor's none.
+  '(?:b2b|backend|doors)/[\\w-]+/(?:doctor|testing)',
 ];
 // These mount below their own prefixes, or test the origin's root without a visitor.
 const belowPrefix = ['http/mounting', 'http/mounts', 'http/express-stack', 'http/two-adapters-of-one-name'];
