@@ -73,6 +73,33 @@ const floorOf = (path: string): number => floors.findIndex((parts) => partOf(pat
 const isRelative = (specifier: string): boolean => specifier.startsWith('.');
 const targetOf = (path: string, specifier: string): string => posix.join(posix.dirname(path), specifier);
 
+/** The folders of rooms and doors, and the files that name one: with its folder and these lines it is gone. */
+const namedIn: Readonly<Record<string, { readonly kind: 'room' | 'door'; readonly files: readonly string[] }>> = {
+  b2b: { kind: 'room', files: ['b2b/features.ts', 'b2b/options.ts'] },
+  backend: {
+    kind: 'room',
+    files: ['backend/features.ts', 'backend/option-schema.ts', 'backend/pages/text.ts', 'backend/index.ts'],
+  },
+  doors: { kind: 'door', files: ['every-entry.ts', 'backend/index.ts'] },
+};
+const { notRooms }: { readonly notRooms: readonly string[] } = JSON.parse(readFileSync('tools/house.json', 'utf8'));
+
+/** The folder of the room or door that a file lies in. */
+function roomOf(path: string): string | undefined {
+  const [parent = '', name = '', ...below] = path.split('/');
+  const room = `${parent}/${name}`;
+  return parent in namedIn && below.length > 0 && !notRooms.includes(`lib/${room}`) ? room : undefined;
+}
+
+/** Whether a room or a door is imported by what does not name it: by the kernel, by another one, or by another entry. */
+function foreignRoom(path: string, target: string): 'room' | 'door' | undefined {
+  const room = roomOf(target);
+  const { kind, files: naming } = namedIn[target.split('/')[0] ?? ''] ?? {};
+  if (room === undefined || room === roomOf(path) || naming?.includes(path) === true) return undefined;
+  const isOfEntry = leaf.test(target) && partOf(path) === partOf(target) && roomOf(path) === undefined;
+  return isOfEntry ? undefined : kind;
+}
+
 /** `@scope/name/file` and `name/file` belong to the package whose name they begin with. */
 function packageOf(specifier: string): string {
   if (specifier.startsWith('node:')) return specifier;
@@ -90,6 +117,8 @@ function problemWith(path: string, specifier: string | undefined, tree: readonly
   }
   const target = targetOf(path, specifier);
   if (!tree.some((file) => file.path === target)) return 'no such file';
+  const foreign = foreignRoom(path, target);
+  if (foreign !== undefined) return foreign;
   if (floorOf(target) > floorOf(path)) return 'upward';
   const isAcross =
     floorOf(target) === floorOf(path) &&
@@ -98,8 +127,9 @@ function problemWith(path: string, specifier: string | undefined, tree: readonly
   return isAcross && floorOf(path) > 0 ? 'across' : undefined;
 }
 
-function wrongImports(tree: readonly SourceFile[]): string[] {
-  return tree.flatMap(({ path, imports }) =>
+/** @param tree the sources that they are among */
+function wrongImports(some: readonly SourceFile[], tree = some): string[] {
+  return some.flatMap(({ path, imports }) =>
     imports.flatMap((specifier) => {
       const problem = problemWith(path, specifier, tree);
       return problem === undefined ? [] : [`${problem}: ${path} → ${String(specifier)}`];
@@ -125,8 +155,10 @@ function filesInCircles(tree: readonly SourceFile[]): string[] {
 
 /** What is wrong with the imports of new files beside the sources. */
 function wrongImportsIn(texts: Readonly<Record<string, string>>): string[] {
-  return wrongImports(withFiles(texts)).filter((problem) =>
-    Object.keys(texts).some((path) => problem.includes(`: ${path}`)),
+  const tree = withFiles(texts);
+  return wrongImports(
+    tree.filter(({ path }) => path in texts),
+    tree,
   );
 }
 
@@ -193,6 +225,15 @@ describe('the floors of lib/', () => {
     expect(wrongImports(files)).toEqual([]);
   });
 
+  it('have rooms that no room imports, and doors that nothing imports but the entry that exports them', () => {
+    const rooms = new Set(files.map(({ path }) => roomOf(path)).filter((room) => room !== undefined));
+    expect([rooms.has('backend/passkeys'), rooms.has('b2b/organizations'), rooms.has('doors/sql')]).not.toContain(
+      false,
+    );
+    expect([...rooms].filter((room) => !files.some(({ path }) => path === `${room}/index.ts`))).toEqual([]);
+    expect(wrongImports(files).filter((problem) => /^(?:room|door):/.test(problem))).toEqual([]);
+  });
+
   it('have no import cycles', () => {
     expect(filesInCircles(files)).toEqual([]);
   });
@@ -243,6 +284,27 @@ describe('the rules see', () => {
       ]);
       expect(problemOf('http/sample.ts', '../../tools/nightly.js')).toHaveLength(1);
       expect(problemOf('http/sample.ts', '../tools/url.ts')).toEqual([]);
+    });
+
+    it.each([
+      ['backend/sample.ts', './passkeys/index.ts', 'room'],
+      ['backend/pages/sample.ts', '../passkeys/texts.ts', 'room'],
+      ['backend/sso/sample.ts', '../passkeys/index.ts', 'room'],
+      ['backend/sso/client.ts', '../passkeys/client.ts', 'room'],
+      ['b2b/callback.ts', './organizations/selection.ts', 'room'],
+      ['testing/sample.ts', '../backend/passkeys/index.ts', 'room'],
+      ['http/sample.ts', '../doors/sql/index.ts', 'door'],
+      ['backend/sample.ts', '../doors/sql/index.ts', 'door'],
+      ['doors/stream/sample.ts', '../sql/index.ts', 'door'],
+      ['testing/sample.ts', '../doors/sql/index.ts', 'door'],
+      ['index.ts', './doors/sql/index.ts', 'door'],
+      ['backend/features.ts', './passkeys/index.ts', undefined],
+      ['backend/passkeys/sample.ts', './index.ts', undefined],
+      ['client/sample.ts', '../backend/passkeys/client.ts', undefined],
+      ['every-entry.ts', './doors/stream/index.ts', undefined],
+    ])('of a room or a door, in %s: %s', (path, specifier, problem) => {
+      const found = wrongImportsIn({ [path]: write(specifier) });
+      expect(found).toEqual(problem === undefined ? [] : [`${problem}: ${path} → ${specifier}`]);
     });
 
     it('as part of a cycle', () => {
