@@ -243,7 +243,9 @@ export const backendSchema = v.strictObject(entries);
 export const paths = pathsOf(entries);
 
 /** What rooms find in options that each entry alone allows. */
-export const roomProblems = [providerProblems];
+export const roomProblems: readonly ((given: Readonly<Record<string, unknown>>) => readonly string[])[] = [
+  providerProblems,
+];
 
 /** The project of a dashboard address, the address that people see in the browser and paste. */
 function dashboardProject(url: string): string | undefined {

@@ -124,6 +124,7 @@ export const de: Translation = {
   passwordInBreach: 'Dieses Passwort ist in einem Datenleck aufgetaucht. Wählen Sie ein anderes.',
   passwordTooSimple:
     'Dieses Passwort braucht mehr Zeichenarten. Kombinieren Sie Buchstaben, Ziffern und Sonderzeichen.',
+  or: 'oder',
   toForgotLink: 'Passwort vergessen?',
   emailMissing: 'Geben Sie Ihre E-Mail-Adresse ein.',
   emailRefused: 'Geben Sie eine gültige E-Mail-Adresse ein.',
@@ -160,7 +161,6 @@ export const de: Translation = {
   confirmationSentText: 'Wir haben einen Link an {email} gesendet. Öffnen Sie ihn, um Ihre Adresse zu bestätigen.',
   mailSentHeading: 'Sehen Sie in Ihrem Postfach nach',
   mailSentText: 'Wenn {email} noch bestätigt werden muss, ist ein neuer Link unterwegs.',
-  or: 'oder',
   continueWith: 'Weiter mit {provider}',
   confirmHeading: 'E-Mail-Adresse bestätigen',
   confirmText: 'Mit einem Klick bestätigen Sie Ihre Adresse und melden sich an.',

@@ -119,6 +119,7 @@ export const fr: Translation = {
   passwordInBreach: 'Ce mot de passe figure dans une fuite de données. Choisissez-en un autre.',
   passwordTooSimple:
     'Ce mot de passe doit contenir davantage de types de caractères. Combinez lettres, chiffres et symboles.',
+  or: 'ou',
   toForgotLink: 'Mot de passe oublié ?',
   emailMissing: 'Saisissez votre adresse e-mail.',
   emailRefused: 'Saisissez une adresse e-mail valide.',
@@ -155,7 +156,6 @@ export const fr: Translation = {
   confirmationSentText: 'Nous avons envoyé un lien à {email}. Ouvrez-le pour confirmer votre adresse.',
   mailSentHeading: 'Consultez vos e-mails',
   mailSentText: 'Si l’adresse {email} doit encore être confirmée, un nouveau lien est en route.',
-  or: 'ou',
   continueWith: 'Continuer avec {provider}',
   confirmHeading: 'Confirmez votre adresse e-mail',
   confirmText: 'Un clic suffit pour confirmer votre adresse et vous connecter.',

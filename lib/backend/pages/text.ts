@@ -25,6 +25,7 @@ const kernelTexts = {
   passwordTooLong: 'Passwords can be at most 72 bytes long. Choose a shorter one.',
   passwordInBreach: 'This password has appeared in a data breach. Choose another one.',
   passwordTooSimple: 'This password needs more kinds of characters. Mix letters, digits and symbols.',
+  or: 'or',
   toForgotLink: 'Forgot password?',
   emailMissing: 'Enter your email.',
   emailRefused: 'Enter a valid email address.',
