@@ -34,7 +34,10 @@ export interface RefreshRequest {
   readonly organizationId?: string | undefined;
 }
 
-type Users = WorkOS['userManagement'];
+type UserManagement = WorkOS['userManagement'];
+
+/** An interface, because the class has a name only within the SDK, which declarations cannot write. */
+export interface Users extends UserManagement {}
 
 /** One call to WorkOS. */
 interface Call {
