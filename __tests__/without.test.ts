@@ -143,6 +143,32 @@ describe('of suites are left out', () => {
     );
   });
 
+  it('a property that is named after it, and a list of nothing with what it is for', () => {
+    const { now } = without(
+      {
+        '__tests__/a.test.ts': suite(
+          "const floors = [{ passkeys: ['uqr'], consent: [] }];",
+          "const options = { title: 'A', methods: ['passkey'] };",
+          "it('one', () => expect(floors).toBe([options, features]));",
+        ),
+      },
+      /passkey/,
+    );
+    expect(now('__tests__/a.test.ts')).toContain('const floors = [{ consent: [] }];');
+    expect(now('__tests__/a.test.ts')).toContain("const options = { title: 'A' };");
+  });
+
+  it('the names of its exports from the lists of exports, and no others', () => {
+    const { now } = without(
+      {
+        'lib/backend/index.ts': "export { passkeys } from './passkeys/index.ts';\n",
+        '__tests__/exports.test.ts': "const names = ['getPasskey', 'passkeys'];\nit('one', () => names);\n",
+      },
+      /passkey/,
+    );
+    expect(now('__tests__/exports.test.ts')).toBe("const names = ['getPasskey'];\nit('one', () => names);\n");
+  });
+
   it('a suite without a case that is left', () => {
     const { now, removed } = without(
       { '__tests__/a.test.ts': suite("it('one', () => expect('passkey').toBe(1));") },

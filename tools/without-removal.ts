@@ -41,6 +41,9 @@ export interface Place {
   readonly isUnused: boolean;
 }
 
+/** Suites that list the exports, by their names. */
+const listing = ['__tests__/exports.test.ts', '__tests__/package/entries.test.ts'];
+
 const isSuite = (path: string): boolean => path.endsWith('.test.ts');
 const isLib = (path: string): boolean => path.startsWith('lib/');
 
@@ -120,6 +123,7 @@ class Tree {
 
   /** Cases, and what is around them, that name the room. */
   takeNamed(path: string, words: RegExp): void {
+    if (listing.includes(path)) return;
     for (const node of descendants(this.#file(path), ts.isImportDeclaration))
       if (isNaming(node, words)) this.take(path, node);
   }
@@ -175,13 +179,11 @@ class Tree {
     if (inner.length > 0 && isEmpty(inner)) this.#mark(path, group);
   }
 
-  /** Cases for each row of a table without rows. */
+  /** Cases for each row of a table without rows, and a list of nothing. */
   #takeTable(path: string, table: ts.Node): void {
     const group = caseAround(table);
     if (group !== undefined && tableOf(group) === table) this.#mark(path, group);
-    let holder = table.parent;
-    while (ts.isAsExpression(holder) || ts.isSatisfiesExpression(holder)) holder = holder.parent;
-    if (isSuite(path) && ts.isVariableDeclaration(holder)) this.#mark(path, holder.parent.parent);
+    else if (!isLib(path)) this.take(path, table.parent);
   }
 
   /** The uses of a name within the block that declares it. */
@@ -235,6 +237,7 @@ class Tree {
   }
 
   #followExport({ path, name }: GoneName): void {
+    if (/^lib\/(?:\w+\/)?index\.ts$/.test(path)) this.#takeName(name);
     for (const [importer, declaration] of this.#importers.get(path) ?? []) {
       if (this.#goneFiles.has(importer)) continue;
       if (ts.isExportDeclaration(declaration) && declaration.exportClause === undefined)
@@ -244,6 +247,13 @@ class Tree {
         else if ((specifier.propertyName ?? specifier.name).text === name) this.#mark(importer, specifier);
       }
     }
+  }
+
+  /** In the lists of what the package exports. */
+  #takeName(name: string): void {
+    for (const path of listing.filter((each) => each in this.#texts))
+      for (const node of descendants(this.#file(path)))
+        if (ts.isStringLiteral(node) && node.text === name) this.take(path, node);
   }
 
   /** `namespace.name` */
@@ -394,6 +404,7 @@ function suiteUnit(node: ts.Node): ts.Node {
     if (table !== undefined && isWithin(node, table)) return outermostItem(node, table) ?? inner;
     if (body === undefined || !isWithin(node, body)) return inner;
   }
+  if (ts.isPropertyAssignment(node.parent) && node.parent.name === node) return node.parent;
   const statement = ownStatement(node);
   return outermostItem(node, statement) ?? innermostMember(node, statement) ?? statementUnit(node, statement);
 }

@@ -36,7 +36,7 @@ export interface Room {
   readonly name: string;
   readonly folder: string;
   /** What names it in suites, besides its files and what they export. */
-  readonly words: RegExp | undefined;
+  readonly words: RegExp;
 }
 
 export function roomsOf({ capabilities, roomsIn, notRooms }: House, folders: readonly string[]): Room[] {
@@ -44,11 +44,9 @@ export function roomsOf({ capabilities, roomsIn, notRooms }: House, folders: rea
     .filter((folder) => roomsIn.includes(dirname(folder)) && !notRooms.includes(folder))
     .map((folder) => {
       const words = capabilities.filter(({ room }) => room === folder).flatMap((each) => each.words);
-      return {
-        name: basename(folder),
-        folder,
-        words: words.length === 0 ? undefined : new RegExp(words.join('|'), 'i'),
-      };
+      // Its folder names it, too, wherever it stands.
+      const all = [...words, folder.replace(/^lib\//, '')];
+      return { name: basename(folder), folder, words: new RegExp(all.join('|'), 'i') };
     });
 }
 
@@ -56,7 +54,7 @@ export function roomsOf({ capabilities, roomsIn, notRooms }: House, folders: rea
 export function filesOf({ folder, words }: Room, paths: readonly string[]): string[] {
   const own = [`${folder}/`, `${folder.replace(/^lib\//, '__tests__/')}/`];
   return paths.filter(
-    (path) => own.some((each) => path.startsWith(each)) || (path.endsWith('.test.ts') && words?.test(path) === true),
+    (path) => own.some((each) => path.startsWith(each)) || (path.endsWith('.test.ts') && words.test(path)),
   );
 }
 
@@ -104,6 +102,12 @@ export function withoutBlocks(path: string, text: string, words: RegExp): { text
   return { text: rest, removed };
 }
 
+/** They look in the tree for what the docs name, and the docs still tell of the room. */
+const comparing = ['links', 'security', 'statements'].map((name) => `__tests__/docs/${name}.test.ts`);
+
+/** Lists that are made from the code. */
+const generated = ['option-table', 'error-table', 'agent-files', 'text-lists'].map((name) => `tools/${name}.ts`);
+
 interface Result {
   readonly removed: readonly Removed[];
   readonly problems: readonly string[];
@@ -116,7 +120,7 @@ function takeAway(room: Room, paths: readonly string[], to: string): Result {
   );
   const textsFile = `${room.folder}/texts.ts`;
   const textKeys = textsFile in texts ? textKeysOf(texts[textsFile] ?? '') : new Set<string>();
-  const files = filesOf(room, paths);
+  const files = [...filesOf(room, paths), ...comparing];
   for (const path of files) rmSync(join(to, path));
   const removed: Removed[] = files.map((path) => ({ path, line: 0, text: '' }));
   const problems: string[] = [];
@@ -135,12 +139,11 @@ function takeAway(room: Room, paths: readonly string[], to: string): Result {
       else writeFileSync(join(to, path), text);
   };
   apply({ files, words: room.words, textKeys });
-  if (room.words !== undefined)
-    for (const path of paths.filter((each) => each.endsWith('.md'))) {
-      const { text, removed: blocks } = withoutBlocks(path, readFileSync(path, 'utf8'), room.words);
-      removed.push(...blocks);
-      if (blocks.length > 0) writeFileSync(join(to, path), text);
-    }
+  for (const path of paths.filter((each) => each.endsWith('.md'))) {
+    const { text, removed: blocks } = withoutBlocks(path, readFileSync(path, 'utf8'), room.words);
+    removed.push(...blocks);
+    if (blocks.length > 0) writeFileSync(join(to, path), text);
+  }
   const check = createTypeCheck(to, `${to}.tsbuildinfo`);
   for (let round = 0; round < 12; round += 1) {
     const found = check();
@@ -196,6 +199,7 @@ function tryWithout(room: Room, options: readonly string[]): boolean {
     result.problems.length === 0 &&
     (options.includes('--list') ||
       [
+        ...generated.map((path) => run(to, path, [path])),
         run(to, 'lint', ['node_modules/eslint/bin/eslint.js', '--max-warnings', '0', '.']),
         run(to, 'suites', [...jest, '--transform={}', '--testTimeout=120000']),
       ].every(Boolean));
