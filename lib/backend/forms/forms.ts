@@ -85,11 +85,11 @@ type Find<About> = (request: AuthRequest, fields?: Fields) => About | Reply | Pr
  *       });
  *     }
  *
- * - The page is a function in `pages/` that takes the backend, the request and its state; its texts are in `pages/text.ts`.
+ * - The page is a function in the room's `page.ts` that takes the site, the request and its state; its texts are in the room's `texts.ts`.
  * - `attempts.run` counts an attempt for its address and network before the backend is called.
  * - `supabase.call` calls the backend; `sendMail` does so with the same response and timing for every address.
  * - `completeSignIn` verifies and stores the backend's session. `flow-cookies.ts` keeps state until a callback.
- * - Add the path option to `option-schema.ts`, and the route to the list in `index.ts`.
+ * - Add the path option to the room's `options.ts`, and the route to its `index.ts`.
  */
 export function formRoute(backend: BackendContext, form: Form): AuthRoute {
   return subjectFormRoute(backend, form, (request, fields) => ({ returnTo: readReturnTo(request, fields) }));
