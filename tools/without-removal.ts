@@ -27,6 +27,8 @@ export interface Start {
   readonly files: readonly string[];
   /** What names the room, in titles, strings and names of suites. */
   readonly words?: RegExp | undefined;
+  /** The room's folder below lib/, as lists of folders name it. */
+  readonly folder?: string;
   /** Keys of texts that go from the translations. */
   readonly textKeys?: ReadonlySet<string>;
   /** Places that the compiler complains about. */
@@ -41,8 +43,8 @@ export interface Place {
   readonly isUnused: boolean;
 }
 
-/** Suites that list the exports, by their names. */
-const listing = ['__tests__/exports.test.ts', '__tests__/package/entries.test.ts'];
+/** Suites that list exports and folders: there a room is named by its exports and by its folder alone. */
+const listing = ['exports', 'package/entries', 'architecture'].map((name) => `__tests__/${name}.test.ts`);
 
 const isSuite = (path: string): boolean => path.endsWith('.test.ts');
 const isLib = (path: string): boolean => path.startsWith('lib/');
@@ -54,12 +56,13 @@ const isLib = (path: string): boolean => path.startsWith('lib/');
  */
 export function remove(texts: Texts, start: Start): Removal {
   const tree = new Tree(texts, start.files);
-  const { places = [], textKeys = new Set(), words } = start;
+  const { places = [], textKeys = new Set(), words, folder } = start;
   for (const { path, start: at, isUnused } of places) {
     const node = tree.nodeAt(path, at);
     if (isUnused) tree.takeUnused(path, node);
-    else tree.take(path, node);
+    else tree.take(path, isValue(node) ? listAround(node) : node);
   }
+  if (folder !== undefined) for (const path of listing) tree.takeText(path, folder);
   if (words !== undefined) for (const path of Object.keys(texts).filter(isSuite)) tree.takeNamed(path, words);
   for (const path of Object.keys(texts).filter((each) => each.startsWith('lib/texts/'))) tree.takeKeys(path, textKeys);
   tree.follow();
@@ -156,6 +159,10 @@ class Tree {
     if (this.#isGone(path, unit)) return;
     const units = this.#units.get(path) ?? new Set();
     this.#units.set(path, units.add(unit));
+    // A row of a table by its title: other tables and cases name it so.
+    if (!isLib(path) && ts.isPropertyAssignment(unit) && ts.isStringLiteral(unit.name) && unit.name.text.includes(' '))
+      for (const other of Object.keys(this.#texts).filter((each) => this.#texts[each]?.includes(unit.name.getText())))
+        if (!isLib(other)) this.takeText(other, unit.name.text);
     for (const { name, isExported } of declaredIn(unit)) {
       if (isExported) this.#exports.push({ path, name: name.text });
       this.#takeUses(path, name);
@@ -237,7 +244,7 @@ class Tree {
   }
 
   #followExport({ path, name }: GoneName): void {
-    if (/^lib\/(?:\w+\/)?index\.ts$/.test(path)) this.#takeName(name);
+    if (/^lib\/(?:\w+\/)?index\.ts$/.test(path)) for (const list of listing) this.takeText(list, name);
     for (const [importer, declaration] of this.#importers.get(path) ?? []) {
       if (this.#goneFiles.has(importer)) continue;
       if (ts.isExportDeclaration(declaration) && declaration.exportClause === undefined)
@@ -249,11 +256,11 @@ class Tree {
     }
   }
 
-  /** In the lists of what the package exports. */
-  #takeName(name: string): void {
-    for (const path of listing.filter((each) => each in this.#texts))
-      for (const node of descendants(this.#file(path)))
-        if (ts.isStringLiteral(node) && node.text === name) this.take(path, node);
+  /** Strings and keys with this text. */
+  takeText(path: string, text: string): void {
+    if (!(path in this.#texts)) return;
+    for (const node of descendants(this.#file(path)))
+      if (ts.isStringLiteral(node) && node.text === text) this.take(path, node);
   }
 
   /** `namespace.name` */
@@ -404,9 +411,14 @@ function suiteUnit(node: ts.Node): ts.Node {
     if (table !== undefined && isWithin(node, table)) return outermostItem(node, table) ?? inner;
     if (body === undefined || !isWithin(node, body)) return inner;
   }
-  if (ts.isPropertyAssignment(node.parent) && node.parent.name === node) return node.parent;
+  if (ts.isPropertyAssignment(node.parent) && node.parent.name === node && !isOfCall(node.parent)) return node.parent;
   const statement = ownStatement(node);
-  return outermostItem(node, statement) ?? innermostMember(node, statement) ?? statementUnit(node, statement);
+  return (
+    outermostItem(node, statement) ??
+    upward(node, statement).find((each) => isMember(each) && !isOfCall(each)) ??
+    upward(node, statement).find(isMember) ??
+    statementUnit(node, statement)
+  );
 }
 
 /** Of the functions around the node the outermost one that is no group of cases; a hook loses a statement alone. */
@@ -440,11 +452,33 @@ function isWithin(node: ts.Node, around: ts.Node): boolean {
 }
 
 function outermostItem(node: ts.Node, within: ts.Node): ts.Node | undefined {
-  return upward(node, within).findLast(({ parent }) => ts.isArrayLiteralExpression(parent));
+  return upward(node, within).findLast(({ parent }) => ts.isArrayLiteralExpression(parent) && !isOfCallList(parent));
 }
 
-function innermostMember(node: ts.Node, within: ts.Node): ts.Node | undefined {
-  return upward(node, within).find((each) => isListed(each) || ts.isTypeElement(each));
+/** `{ methods: ['password'] }` as an argument is no table. */
+function isOfCallList(list: ts.Node): boolean {
+  return ts.isPropertyAssignment(list.parent) && isOfCall(list.parent);
+}
+
+function isMember(node: ts.Node): boolean {
+  return isListed(node) || ts.isTypeElement(node);
+}
+
+/** An option of a call; what is made with it is another thing without it. */
+function isOfCall(node: ts.Node): boolean {
+  const { parent } = node;
+  return (
+    ts.isObjectLiteralExpression(parent) && (ts.isCallExpression(parent.parent) || ts.isNewExpression(parent.parent))
+  );
+}
+
+/** An item of a list that has a type of its own, such as the value of an option. */
+function isValue(node: ts.Node): boolean {
+  return ts.isStringLiteral(node) && ts.isArrayLiteralExpression(node.parent);
+}
+
+function listAround(node: ts.Node): ts.Node {
+  return upward(node.parent).find((each) => !ts.isArrayLiteralExpression(each)) ?? node;
 }
 
 /** What stands in a list with others: of values, names, types. */
