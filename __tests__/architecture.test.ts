@@ -244,6 +244,17 @@ describe('the floors of lib/', () => {
     expect(filesInCircles(files)).toEqual([]);
   });
 
+  it('have rooms whose options and texts import nothing of the adapter, which sums them below everything else', () => {
+    const sums = files.filter(({ path }) => /^backend\/[\w-]+\/(?:options|texts)\.ts$/.test(path));
+    expect(sums.length).toBeGreaterThan(20);
+    const others = sums.flatMap(({ path, imports }) =>
+      imports
+        .filter((to) => isRelative(to ?? '.') && !/^\.\.\/\.\.\/(?:options|tools)\//.test(to ?? ''))
+        .map((to) => `${path} → ${to}`),
+    );
+    expect(others).toEqual([]);
+  });
+
   it('list no package that their files do not import', () => {
     const imported = files.flatMap(({ path, imports }) =>
       imports.map((to) => `${partOf(path)}: ${packageOf(to ?? '')}`),

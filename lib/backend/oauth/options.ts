@@ -1,7 +1,6 @@
 import * as v from 'valibot';
-import { group, text } from '../../options/shared.ts';
+import { group, queryParameters, text } from '../../options/shared.ts';
 import type { OptionsOf } from '../../options/shared.ts';
-import { providerParameters } from './provider-parameters.ts';
 
 /** Supabase's provider names, including `custom:` ones; safe in a URL and in a log. */
 export const providerName = /^(?:custom:)?[a-z0-9][a-z0-9_-]{0,63}$/;
@@ -12,6 +11,39 @@ const provider = v.pipe(
 );
 
 const optionalText = v.optional(v.string('must be a string'));
+
+/**
+ * What the sign-in sets in the URL of Supabase's own route, and what Supabase sets in the provider's URL. GoTrue passes on every
+ * other name.
+ *
+ * @see https://github.com/supabase/auth/blob/master/internal/api/external.go
+ */
+const flowParameters: ReadonlySet<string> = new Set([
+  'apikey',
+  'client_id',
+  'client_secret',
+  'code_challenge',
+  'code_challenge_method',
+  'code_verifier',
+  'invite_token',
+  'nonce',
+  'provider',
+  'redirect_to',
+  'redirect_uri',
+  'response_mode',
+  'response_type',
+  'scope',
+  'scopes',
+  'skip_http_redirect',
+  'state',
+]);
+
+/** Further parameters of an OAuth provider's sign-in URL. */
+const providerParameters = queryParameters(v.string('must hold strings'), {
+  form: /^[\w.-]{1,64}$/,
+  example: 'access_type',
+  isOwn: (name) => flowParameters.has(name.toLowerCase()),
+});
 
 const providerParts = {
   /** The text on its button. Default: the name as its owner writes it. */
