@@ -9,6 +9,8 @@ export interface Capability {
   readonly words: readonly string[];
   /** The folder that knows it by right. */
   readonly room: string;
+  /** A folder of the kernel that it shares with another capability. */
+  readonly floor?: string;
 }
 
 /** A number with what it counts. `null`: nothing to count yet. */
@@ -45,9 +47,9 @@ export function readTree(paths: readonly string[], read = (path: string) => read
 /** Everything that reading the files tells. A translation is a list of texts, so no number counts it. */
 export function measure(plan: Plan, lib: readonly Source[], tests: readonly Source[]): Record<string, Measure> {
   const code = lib.filter(({ path }) => !path.startsWith('lib/texts/'));
-  const knowing = plan.capabilities.map(({ name, words, room }) => [
+  const knowing = plan.capabilities.map(({ name, words, room, floor }) => [
     `files that know ${name}, outside of its room`,
-    knowers(code, words, room),
+    knowers(code, words, [room, floor ?? room]),
   ]);
   const levels = ['http', 'backend', 'session'].map((part) => [`levels of imports in ${part}/`, levelsIn(code, part)]);
   return {
@@ -75,10 +77,10 @@ const inPart =
     path.startsWith(`lib/${part}/`);
 
 /** Where a word of the capability stands anywhere in a file, in comments too: its reader has to know what it is. */
-function knowers(code: readonly Source[], words: readonly string[], room: string): Measure {
+function knowers(code: readonly Source[], words: readonly string[], own: readonly string[]): Measure {
   const pattern = new RegExp(words.join('|'), 'i');
   const list = code
-    .filter(({ path, text }) => !path.startsWith(`${room}/`) && pattern.test(text))
+    .filter(({ path, text }) => !own.some((folder) => path.startsWith(`${folder}/`)) && pattern.test(text))
     .map(({ path }) => path);
   return { value: list.length, note: `${new Set(list.map(folderOf)).size} folders`, list };
 }

@@ -102,7 +102,7 @@ export interface SignInButtons {
 }
 
 export interface SignInState extends FormState {
-  /** Whether the script asks for the passkey at once, because the answer before came too late. */
+  /** Whether the script asks the browser at once, because the answer before came too late. */
   readonly isAgain?: boolean;
 }
 
@@ -116,7 +116,7 @@ export interface SignInShown {
   /** The page's links as data. */
   readonly links?: NonNullable<PageFacts['links']>;
   readonly script?: PageScript;
-  /** Where browsers offer passkeys in the address' field. */
+  /** Of the address' field, where browsers offer more than addresses there. */
   readonly autocomplete?: 'username webauthn';
 }
 

@@ -137,7 +137,7 @@ function fieldsOf(body: unknown): Fields {
   );
 }
 
-/** What a passkey's JSON is in a script's body, a form's hidden field has as text. It is never read as no answer, whatever it is. */
+/** What is JSON in a script's body, a form's hidden field has as text. It is never read as no answer, whatever it is. */
 function credentialText(value: unknown): unknown {
   if (typeof value === 'string') return value;
   if (isTooDeep(value)) throw new AuthError('invalid_request');

@@ -16,7 +16,7 @@ export interface Attempts {
   /**
    * Runs an attempt that counts against its network, and against its account there, so that the owner can sign in from elsewhere.
    *
-   * @param email in any spelling; `undefined` for an answer that names no account, such as a passkey's
+   * @param email in any spelling; `undefined` for an answer that names no account
    */
   run<Result>(req: IncomingMessage, email: string | undefined, work: () => Promise<Result>): Promise<Result>;
   /** Runs an attempt with the token of an email's link or the code of a callback, which counts against its network. */
@@ -34,7 +34,7 @@ export interface Attempts {
   /** The same for an emailed code: five wrong ones from a network are refused there, 30 from all networks everywhere. */
   runMailedCode<Result>(req: IncomingMessage, email: string, work: () => Promise<Result>): Promise<Result>;
   /**
-   * Runs a call that asks for the challenge of a passkey or a security key: 100 per window for a network. One that fails is not counted.
+   * Runs a call that asks for a challenge that a browser's key answers: 100 per window for a network. One that fails is not counted.
    *
    * @param userId of a visitor who has given a first factor: views of the sign-in page must not use up what this step needs
    */

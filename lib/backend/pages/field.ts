@@ -92,7 +92,7 @@ export function passwordHint({ text, passwordRule }: Site): Text {
 
 type GivenField = Pick<FieldParts, 'value' | 'hint' | 'error' | 'hasFocus'>;
 
-/** @param autocomplete `username` where the address already has an account; with `webauthn` where the page's script offers passkeys there */
+/** @param autocomplete `username` where the address already has an account; with `webauthn` where the page's script offers more than addresses there */
 export function emailField(
   { text }: Pick<Site, 'text'>,
   parts: GivenField,

@@ -8,7 +8,7 @@ import type { BackendContext } from '../context.ts';
 import { stepUrl } from './sign-in.ts';
 import type { Subject } from './subject.ts';
 
-/** Seconds since the sign-in within which a first factor, or a passkey, may be added. */
+/** Seconds since the sign-in within which a further way to sign in may be added. */
 const freshSeconds = 600;
 
 /** An old session must not get a way to sign in of its own: a thief would lock its owner out, or come back. */
