@@ -1,5 +1,5 @@
 // Runs the property tests with a hundred times as many generated inputs as `npm test`, all suites on all hosts and on all versions of
-// the peer ranges, and axe on every page in every look (Chromium).
+// the peer ranges, the tree without each of its rooms, and axe on every page in every look (Chromium).
 import { spawnSync } from 'node:child_process';
 
 /** @param {string[]} args @param {NodeJS.ProcessEnv} env */
@@ -35,8 +35,9 @@ const properties = jest(
 );
 const variants = jest(['--config', 'tools/jest.variants.config.ts'], {});
 const peers = spawnSync(process.execPath, ['tools/peers.js'], { stdio: 'inherit' }).status ?? 1;
+const rooms = spawnSync(process.execPath, ['tools/without.ts', '--all'], { stdio: 'inherit' }).status ?? 1;
 const looks = jest(
   ['--testPathIgnorePatterns=/node_modules/', '--testMatch=**/__tests__/browser/pages-axe.test.ts'],
   {},
 );
-process.exitCode = properties || variants || peers || looks;
+process.exitCode = properties || variants || peers || rooms || looks;

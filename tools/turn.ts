@@ -6,7 +6,11 @@ export type HostVariant = 'Express 4' | 'node:http' | 'Connect' | 'OpenTelemetry
 export type PeerVersions =
   'express4-oldest' | 'express4-newest' | 'express5-oldest' | 'express5-newest' | 'sdks-oldest';
 
-const hosts: readonly HostVariant[] = ['Express 4', 'node:http', 'Connect', 'OpenTelemetry'];
+/** What tools/without.ts makes of the tree. */
+export type TreeVariant = 'without a room';
+
+/** Every suite has these. */
+const everywhere = ['Express 4', 'node:http', 'Connect', 'OpenTelemetry', 'without a room'] as const;
 /** On what else the suites of a folder run. */
 const peers: Readonly<Record<string, readonly PeerVersions[]>> = {
   b2b: ['sdks-oldest'],
@@ -16,8 +20,8 @@ const peers: Readonly<Record<string, readonly PeerVersions[]>> = {
 };
 
 /** Where a suite runs besides `npm test`. @param file its path from the root, with forward slashes */
-export function variantsOf(file: string): readonly (HostVariant | PeerVersions)[] {
-  return [...hosts, ...(peers[file.split('/')[1] ?? ''] ?? [])];
+export function variantsOf(file: string): readonly (HostVariant | PeerVersions | TreeVariant)[] {
+  return [...everywhere, ...(peers[file.split('/')[1] ?? ''] ?? [])];
 }
 
 /**
@@ -39,6 +43,6 @@ export function inTurn<Variant>(name: string, variants: readonly Variant[]): rea
  *
  * @param file the suite's path from the root, with forward slashes
  */
-export function hasTurn(file: string, variant: HostVariant | PeerVersions): boolean {
+export function hasTurn(file: string, variant: HostVariant | PeerVersions | TreeVariant): boolean {
   return inTurn(file, variantsOf(file)).includes(variant);
 }

@@ -4,7 +4,7 @@
  *
  *     npm run without -- <room> … [--list | --keep]     such as `passkeys`, `sql`
  *     npm run without -- --all                          one room after the other
- *     npm run without -- --turn                         the one whose turn TEST_VARIANT_TURN says
+ *     npm run without -- --turn                         the one whose turn it is, by TEST_VARIANT_TURN, with the suites whose turn it is
  *
  * It prints each line of lib/ that it took away, and each suite and case that it left out. In lib/ only imports, exports, items of
  * lists and calls that stand alone are taken away; where that is not enough, the room is none. What names a room in suites stands in
@@ -27,7 +27,9 @@ import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import config from '../jest.config.ts';
 import type { House } from './house.ts';
+import { hasTurn, inTurn } from './turn.ts';
 import { remove, type Removed, type Texts } from './without-removal.ts';
 import { createTypeCheck, type TypeProblem } from './without-types.ts';
 
@@ -116,6 +118,8 @@ const generated = ['option-table', 'error-table', 'agent-files', 'text-lists'].m
 interface Result {
   readonly removed: readonly Removed[];
   readonly problems: readonly string[];
+  /** The files outside of lib/ that are not as they were. */
+  readonly changed: readonly string[];
 }
 
 /** Takes the room away, and then whatever the compiler still complains about outside of lib/. */
@@ -129,6 +133,7 @@ function takeAway(room: Room, paths: readonly string[], to: string): Result {
   for (const path of files) rmSync(join(to, path));
   const removed: Removed[] = files.map((path) => ({ path, line: 0, text: '' }));
   const problems: string[] = [];
+  const changedFiles = new Set<string>();
   const apply = (start: Parameters<typeof remove>[1]): void => {
     const { texts: changed, removed: more, stuck } = remove(texts, start);
     removed.push(...more);
@@ -139,9 +144,11 @@ function takeAway(room: Room, paths: readonly string[], to: string): Result {
         return now === undefined ? [] : [[path, now]];
       }),
     );
-    for (const [path, text] of changed)
+    for (const [path, text] of changed) {
+      if (!path.startsWith('lib/')) changedFiles.add(path);
       if (text === undefined) rmSync(join(to, path), { force: true });
       else writeFileSync(join(to, path), text);
+    }
   };
   apply({ files, words: room.words, folder: room.folder.replace(/^lib\//, ''), textKeys });
   for (const path of paths.filter((each) => each.endsWith('.md'))) {
@@ -160,7 +167,8 @@ function takeAway(room: Room, paths: readonly string[], to: string): Result {
     console.log(`types: ${mendable.length} to follow`);
     apply({ files: [], places: mendable });
   }
-  return { removed, problems };
+  const changed = [...changedFiles].filter((path) => existsSync(join(to, path)));
+  return { removed, problems, changed };
 }
 
 function isOutside({ path }: TypeProblem): boolean {
@@ -190,6 +198,18 @@ function run(to: string, name: string, args: readonly string[]): boolean {
   return status === 0;
 }
 
+/** In a turn: lint of lib/ and of what is not as it was, and the suites whose turn it is. */
+function argumentsOf(room: Room, { changed }: Result, isTurn: boolean) {
+  const titles = ['--testNamePattern', titlesWithout(room)];
+  if (!isTurn) return { lint: ['.'], suites: titles };
+  const others = globSync('__tests__/**/*.test.ts', { exclude: ['**/node_modules'] })
+    .map((path) => path.replaceAll('\\', '/'))
+    .filter((path) => !hasTurn(path, 'without a room'))
+    .map((path) => `/${path.replaceAll('.', '\\.')}$`);
+  const ignored = [...config.testPathIgnorePatterns, ...others].flatMap((each) => ['--testPathIgnorePatterns', each]);
+  return { lint: ['lib', ...changed], suites: [...titles, ...ignored] };
+}
+
 /** @returns whether everything passed */
 function tryWithout(room: Room, options: readonly string[]): boolean {
   console.log(`\n=== without ${room.folder}`);
@@ -200,19 +220,14 @@ function tryWithout(room: Room, options: readonly string[]): boolean {
   const result = takeAway(room, paths, to);
   printLists(result);
   const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
+  const { lint, suites } = argumentsOf(room, result, options.includes('--turn'));
   const hasPassed =
     result.problems.length === 0 &&
     (options.includes('--list') ||
       [
         ...generated.map((path) => run(to, path, [path])),
-        run(to, 'lint', ['node_modules/eslint/bin/eslint.js', '--max-warnings', '0', '.']),
-        run(to, 'suites', [
-          ...jest,
-          '--transform={}',
-          '--testTimeout=120000',
-          '--testNamePattern',
-          titlesWithout(room),
-        ]),
+        run(to, 'lint', ['node_modules/eslint/bin/eslint.js', '--max-warnings', '0', ...lint]),
+        run(to, 'suites', [...jest, '--transform={}', '--testTimeout=120000', ...suites]),
       ].every(Boolean));
   if (!options.includes('--keep')) rmSync(to, { recursive: true, force: true });
   console.log(`\nwithout ${room.name}: ${hasPassed ? 'passed' : 'failed'}`);
@@ -229,11 +244,12 @@ function main(args: readonly string[]): boolean {
   const rooms = roomsOf(house, folders);
   const asked = args.filter((each) => !each.startsWith('--'));
   const unknown = asked.filter((each) => !rooms.some(({ name }) => name === each));
-  if (unknown.length > 0 || (asked.length === 0 && !args.includes('--all'))) {
+  const all = args.includes('--all') ? rooms : args.includes('--turn') ? inTurn('rooms', rooms) : [];
+  const chosen = asked.length === 0 ? all : rooms.filter(({ name }) => asked.includes(name));
+  if (unknown.length > 0 || chosen.length === 0) {
     console.log(`Name one of these rooms: ${rooms.map(({ name }) => name).join(', ')}`);
     return false;
   }
-  const chosen = args.includes('--all') ? rooms : rooms.filter(({ name }) => asked.includes(name));
   return chosen.map((room) => tryWithout(room, args)).every(Boolean);
 }
 
