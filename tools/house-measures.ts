@@ -7,6 +7,8 @@ import { descendants, readSource } from '../__tests__/support/source-tree.ts';
 export interface Capability {
   readonly name: string;
   readonly words: readonly string[];
+  /** What also names it in suites and docs, such as its paths. */
+  readonly inSuites?: readonly string[];
   /** The folder that knows it by right. */
   readonly room: string;
   /** A folder of the kernel that it shares with another capability. */

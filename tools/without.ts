@@ -45,7 +45,9 @@ export function roomsOf({ capabilities, roomsIn, notRooms }: House, folders: rea
   return folders
     .filter((folder) => roomsIn.includes(dirname(folder)) && !notRooms.includes(folder))
     .map((folder) => {
-      const words = capabilities.filter(({ room }) => room === folder).flatMap((each) => each.words);
+      const words = capabilities
+        .filter(({ room }) => room === folder)
+        .flatMap((each) => [...each.words, ...(each.inSuites ?? [])]);
       // Its folder names it, too, wherever it stands.
       const all = [...words, folder.replace(/^lib\//, '')];
       return { name: basename(folder), folder, words: new RegExp(all.join('|'), 'i') };
