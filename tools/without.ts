@@ -152,12 +152,16 @@ function takeAway(room: Room, paths: readonly string[], to: string): Result {
       else writeFileSync(join(to, path), text);
     }
   };
-  apply({ files, words: room.words, folder: room.folder.replace(/^lib\//, ''), textKeys });
+  const incomplete: string[] = [];
   for (const path of paths.filter((each) => each.endsWith('.md'))) {
     const { text, removed: blocks } = withoutBlocks(path, readFileSync(path, 'utf8'), room.words);
     removed.push(...blocks);
     if (blocks.length > 0) writeFileSync(join(to, path), text);
+    if (blocks.length > 0) incomplete.push(path);
   }
+  // Cases that run the blocks of a page name the page.
+  const words = new RegExp([room.words.source, ...incomplete].join('|'), 'i');
+  apply({ files, words, folder: room.folder.replace(/^lib\//, ''), textKeys });
   const check = createTypeCheck(to, `${to}.tsbuildinfo`);
   for (let round = 0; round < 12; round += 1) {
     const found = check();
