@@ -11,7 +11,8 @@ const peerNames = host === 'Express 4' ? '^express4?$' : '^express$';
 const compilerOptions = { ...tsconfig.compilerOptions, rewriteRelativeImportExtensions: false };
 
 const config = {
-  testEnvironment: '<rootDir>/tools/jest-environment.js',
+  // `npm run near` learns from a run with NEAR_RESULTS which functions each suite enters.
+  testEnvironment: `<rootDir>/tools/${process.env['NEAR_RESULTS'] === undefined ? 'jest' : 'near'}-environment.js`,
   // A busy machine is no failure; what hangs still ends.
   testTimeout: 30_000,
   // Suites of outages and limits wait for real time: others use the cores meanwhile.

@@ -4,6 +4,7 @@
  *
  *     npm run near [-- <file of lib/> …]   these files only; a file without a change counts as changed from top to bottom
  *     npm run near -- --map [suite …]      runs all suites, or these, to learn which functions they enter (reports/near.json)
+ *     npm run near -- --remember <folder>  learns it from suites that ran with NEAR_RESULTS, as `.ci/run` runs them
  *
  * Functions are known by their names, so a map stays good for weeks; each run renews what it says of the suites that it runs.
  */
@@ -12,6 +13,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import ts from 'typescript';
+import config from '../jest.config.ts';
 import { functionsOf, type NamedFunction } from '../__tests__/support/source-tree.ts';
 
 export interface Suite {
@@ -30,6 +33,7 @@ export interface ChangedFile {
   readonly lines: readonly number[];
 }
 
+const [, { tsconfig: jestOptions }] = config.transform['\\.ts$'];
 const mapPath = 'reports/near.json';
 const most = 8;
 /** A longer suite is run only where no shorter one is near, in milliseconds. */
@@ -129,10 +133,19 @@ interface Result {
   readonly files: readonly { readonly file: string; readonly ranges: readonly (readonly [number, number])[] }[];
 }
 
-function remember(results: string): void {
+/** What ts-jest makes of a file: functions have the same names there, and other places. */
+function compiled(text: string): string {
+  const compilerOptions = ts.convertCompilerOptionsFromJson(jestOptions, '.').options;
+  return ts.transpileModule(text, { compilerOptions: { ...compilerOptions, module: ts.ModuleKind.ESNext } }).outputText;
+}
+
+/** @param isCompiled whether the suites ran as `npm test` runs them; otherwise with the types stripped */
+function remember(results: string, isCompiled = false): void {
   const functions = new Map<string, ReadonlyMap<number, readonly NamedFunction[]>>();
+  const byEnd = (file: string, text: string): ReadonlyMap<number, readonly NamedFunction[]> =>
+    Map.groupBy(functionsOf(file, isCompiled ? compiled(text) : text), ({ end }) => end);
   const inFile = (file: string): ReadonlyMap<number, readonly NamedFunction[]> => {
-    const known = functions.get(file) ?? Map.groupBy(functionsOf(file, readFileSync(file, 'utf8')), ({ end }) => end);
+    const known = functions.get(file) ?? byEnd(file, readFileSync(file, 'utf8'));
     functions.set(file, known);
     return known;
   };
@@ -169,6 +182,10 @@ function main(args: readonly string[]): number {
       [],
       args.filter((each) => each !== '--map'),
     );
+  }
+  if (args[0] === '--remember') {
+    remember(args[1] ?? '', true);
+    return 0;
   }
   const { lib, suites } = changes(args);
   if (lib.length + suites.length === 0) {
