@@ -143,6 +143,46 @@ describe('of suites are left out', () => {
     );
   });
 
+  it('the cases that use what a hook assigns, and all for which a hook calls a function that names it', () => {
+    const { now } = without(
+      {
+        '__tests__/a.test.ts': suite(
+          'let app: number;',
+          'let key: number;',
+          "beforeEach(() => { app = 1; key = add('passkey'); });",
+          "it('one', () => expect(app).toBe(features));",
+          "it('two', () => expect(key).toBe(features));",
+        ),
+        '__tests__/b.test.ts': suite(
+          "function walk() { open('passkey'); }",
+          'beforeEach(async () => { await walk(); });',
+          "it('one', () => expect(answers).toBe(features));",
+        ),
+      },
+      /passkey/,
+    );
+    expect(now('__tests__/a.test.ts')).toContain('beforeEach(() => { app = 1; });');
+    expect(now('__tests__/a.test.ts')).toContain("it('one'");
+    expect(now('__tests__/a.test.ts')).not.toContain("it('two'");
+    expect(now('__tests__/b.test.ts')).toBeUndefined();
+  });
+
+  it('a statement of what an application is given at its start', () => {
+    const { now } = without(
+      {
+        '__tests__/a.test.ts': suite(
+          'const app = start({ after: (host) => {',
+          '  host.get(1);',
+          "  host.get('passkey', (req) => { req.end(); });",
+          '} });',
+          "it('one', () => expect(app).toBe(features));",
+        ),
+      },
+      /passkey/,
+    );
+    expect(now('__tests__/a.test.ts')).toContain('const app = start({ after: (host) => {\n  host.get(1);\n} });');
+  });
+
   it('a property that is named after it, and a list of nothing with what it is for', () => {
     const { now } = without(
       {

@@ -143,6 +143,21 @@ class Tree {
     const unit = isLib(path) ? plainUnit(node) : path.startsWith('__tests__/') ? suiteUnit(node) : otherUnit(node);
     if (unit === undefined) this.#stuck.push([path, node]);
     else this.#mark(path, unit);
+    const assigned = unit === undefined || !isSuite(path) ? undefined : assignedIn(unit);
+    if (assigned !== undefined) this.#takeVariable(path, assigned);
+  }
+
+  /** What a hook assigns is not there: neither are the cases that use it. */
+  #takeVariable(path: string, name: string): void {
+    for (const node of descendants(this.#file(path)))
+      if (ts.isVariableStatement(node) && declaredIn(node).some((each) => each.name.text === name))
+        this.#mark(path, node);
+  }
+
+  /** The cases for which a hook calls this. */
+  #takeGroup(path: string, hook: ts.Node): void {
+    const cases = descendants(caseAround(hook) ?? this.#file(path)).filter((node) => isCase(node));
+    for (const each of cases) this.#mark(path, each);
   }
 
   takeUnused(path: string, node: ts.Node): void {
@@ -196,7 +211,12 @@ class Tree {
   /** The uses of a name within the block that declares it. */
   #takeUses(path: string, name: ts.Identifier): void {
     const block = blockAround(name);
-    for (const node of descendants(block)) if (isUse(node, name.text)) this.take(path, node);
+    const isOwn = !ts.isImportSpecifier(name.parent) && !ts.isImportClause(name.parent);
+    for (const node of descendants(block).filter((each) => isUse(each, name.text))) {
+      const hook = isOwn && isSuite(path) ? upward(node).find(isHook) : undefined;
+      if (hook !== undefined && isPlainCall(node)) this.#takeGroup(path, hook);
+      this.take(path, node);
+    }
   }
 
   /** Imports of what is gone, and what uses their names. */
@@ -414,6 +434,7 @@ function suiteUnit(node: ts.Node): ts.Node {
   if (ts.isPropertyAssignment(node.parent) && node.parent.name === node && !isOfCall(node.parent)) return node.parent;
   const statement = ownStatement(node);
   return (
+    setUpStatement(node, statement) ??
     outermostItem(node, statement) ??
     upward(node, statement).find((each) => isMember(each) && !isOfCall(each)) ??
     upward(node, statement).find(isMember) ??
@@ -431,9 +452,38 @@ function ownStatement(node: ts.Node): ts.Node {
   return found;
 }
 
+/** What an application is given at its start, as in `start({ after: (host) => { host.use(…); } })`, goes by statements. */
+function setUpStatement(node: ts.Node, within: ts.Node): ts.Node | undefined {
+  const around = upward(node, within);
+  const at = around.findLastIndex((each) => ts.isPropertyAssignment(each) && isOfCall(each));
+  const property = around[at];
+  if (property === undefined || !ts.isPropertyAssignment(property) || !ts.isArrowFunction(property.initializer))
+    return undefined;
+  return around
+    .slice(0, at)
+    .findLast((each) => ts.isExpressionStatement(each) && each.parent.parent === property.initializer);
+}
+
 function statementUnit(node: ts.Node, statement: ts.Node): ts.Node {
-  const isHook = /^(?:before|after)(?:Each|All)\(/.test(statement.getText());
-  return isHook ? otherUnit(node, statement) : statement;
+  return isHook(statement) ? otherUnit(node, statement) : statement;
+}
+
+function isHook(node: ts.Node): boolean {
+  return ts.isExpressionStatement(node) && /^(?:before|after)(?:Each|All)\(/.test(node.getText());
+}
+
+/** `await walk();` or `beforeAll(walk)` */
+function isPlainCall(name: ts.Node): boolean {
+  const around = upward(name).slice(1);
+  const end = around.findIndex((each) => !ts.isCallExpression(each) && !ts.isAwaitExpression(each));
+  return end !== -1 && (ts.isExpressionStatement(around[end]!) || ts.isArrowFunction(around[end]!));
+}
+
+/** The variable that a statement assigns to. */
+function assignedIn(unit: ts.Node): string | undefined {
+  if (!ts.isExpressionStatement(unit) || !ts.isBinaryExpression(unit.expression)) return undefined;
+  const { left, operatorToken } = unit.expression;
+  return operatorToken.kind === ts.SyntaxKind.EqualsToken && ts.isIdentifier(left) ? left.text : undefined;
 }
 
 /** Elsewhere: an item of a list, a property, a statement; and the function where it is what the function returns. */
