@@ -174,15 +174,25 @@ class Tree {
     if (this.#isGone(path, unit)) return;
     const units = this.#units.get(path) ?? new Set();
     this.#units.set(path, units.add(unit));
-    // A row of a table by its title: other tables and cases name it so.
-    if (!isLib(path) && ts.isPropertyAssignment(unit) && ts.isStringLiteral(unit.name) && unit.name.text.includes(' '))
-      for (const other of Object.keys(this.#texts).filter((each) => this.#texts[each]?.includes(unit.name.getText())))
-        if (!isLib(other)) this.takeText(other, unit.name.text);
+    if (!isLib(path) && ts.isPropertyAssignment(unit)) this.#takeRow(path, unit);
     for (const { name, isExported } of declaredIn(unit)) {
       if (isExported) this.#exports.push({ path, name: name.text });
       this.#takeUses(path, name);
     }
     this.#takeEmpty(path, unit.parent);
+  }
+
+  /** A row of a table by its title: other tables and cases name it so, and tables of suites that import this one. */
+  #takeRow(path: string, { name }: ts.PropertyAssignment): void {
+    const key = nameOf(name);
+    if (key.includes(' ')) {
+      for (const other of Object.keys(this.#texts)) if (!isLib(other)) this.takeText(other, key);
+    } else if (path.startsWith('__tests__/support/')) {
+      for (const [importer] of this.#importers.get(path) ?? [])
+        for (const node of isSuite(importer) ? descendants(this.#file(importer)) : [])
+          if (ts.isPropertyAssignment(node) && nameOf(node.name) === key && isOfConstant(node))
+            this.#mark(importer, node);
+    }
   }
 
   /** A list without items, a group without cases, an import without names. */
@@ -278,7 +288,7 @@ class Tree {
 
   /** Strings and keys with this text. */
   takeText(path: string, text: string): void {
-    if (!(path in this.#texts)) return;
+    if (this.#texts[path]?.includes(text) !== true) return;
     for (const node of descendants(this.#file(path)))
       if (ts.isStringLiteral(node) && node.text === text) this.take(path, node);
   }
@@ -520,6 +530,11 @@ function isOfCall(node: ts.Node): boolean {
   return (
     ts.isObjectLiteralExpression(parent) && (ts.isCallExpression(parent.parent) || ts.isNewExpression(parent.parent))
   );
+}
+
+/** A row of `const table = { … };` */
+function isOfConstant({ parent }: ts.PropertyAssignment): boolean {
+  return ts.isVariableDeclaration(parent.parent) && ts.isSourceFile(parent.parent.parent.parent.parent);
 }
 
 /** An item of a list that has a type of its own, such as the value of an option. */
