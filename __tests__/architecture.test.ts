@@ -8,17 +8,9 @@ import { type FunctionSize, readSource, type SourceFile } from './support/source
  */
 const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
   { 'types.ts': [], 'errors.ts': [], 'error-table.ts': [] },
-  { tools: ['cookie', 'lru-cache', 'node:crypto', 'node:events', 'path-to-regexp'] },
+  { tools: ['cookie', 'node:crypto', 'node:events', 'path-to-regexp'] },
   {
-    session: [
-      'debug',
-      'jose',
-      'lru-cache',
-      'node:crypto',
-      'node:diagnostics_channel',
-      'node:net',
-      'node:timers/promises',
-    ],
+    session: ['debug', 'jose', 'node:crypto', 'node:diagnostics_channel', 'node:net', 'node:timers/promises'],
   },
   {
     http: ['express', 'negotiator', 'node:crypto', 'node:http', 'node:net', 'node:util/types', 'on-headers', 'valibot'],

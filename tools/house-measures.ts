@@ -165,7 +165,7 @@ const calleeOf = (node: ts.Node): string =>
 /** Collections that begin empty and fill: what is made from a list at once is a value. */
 function isEmptyCollection(node: ts.Node): boolean {
   const callee = calleeOf(node);
-  if (callee === 'createBoundedMap' || callee === 'LRUCache') return true;
+  if (callee === 'createBoundedMap') return true;
   return ts.isNewExpression(node) && /^(?:Weak)?(?:Map|Set)$/.test(callee) && (node.arguments ?? []).length === 0;
 }
 

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { createBoundedMap, createLazy, stringBytes } from '../../lib/tools/bounded-map.ts';
 
 let time: number;
@@ -10,7 +11,8 @@ beforeEach(() => {
 describe('a bounded map', () => {
   it('drops the least recently used entry when it is full', () => {
     const map = createBoundedMap<string>({ max: 2, ttlMs: 60_000, now });
-    map.set('a', '1').set('b', '2');
+    map.set('a', '1');
+    map.set('b', '2');
     map.get('a');
     map.set('c', '3');
     expect([map.get('a'), map.get('b'), map.get('c')]).toEqual(['1', undefined, '3']);
@@ -33,7 +35,7 @@ describe('a bounded map', () => {
   it('measures entries by a size function if it has one, and holds none that is too large', () => {
     const sizes = { max: 10, maxSizeOfOne: 6, sizeOf: (text: string) => text.length };
     const map = createBoundedMap<string>({ ...sizes, ttlMs: 60_000, now });
-    map.set('a', '12345').set('b', '123456').set('c', '1234567');
+    for (const [key, text] of Object.entries({ a: '12345', b: '123456', c: '1234567' })) map.set(key, text);
     expect([map.get('a'), map.get('b'), map.get('c')]).toEqual([undefined, '123456', undefined]);
   });
 
@@ -44,6 +46,56 @@ describe('a bounded map', () => {
     expect(map.get('a')).toBe('1');
     time += 1;
     expect(map.get('a')).toBeUndefined();
+  });
+
+  it('says how long an entry lasts, by its own time if it has one', () => {
+    const map = createBoundedMap<string>({ max: 2, ttlMs: 60_000, now });
+    map.set('a', '1');
+    map.set('b', '2', { ttl: 10 });
+    time += 4;
+    expect(['a', 'b', 'c'].map((key) => map.getRemainingTTL(key))).toEqual([59_996, 6, 0]);
+    time += 7;
+    expect([map.has('a'), map.has('b')]).toEqual([true, false]);
+  });
+
+  it('drops what an entry that is too large would have replaced', () => {
+    const map = createBoundedMap<string>({ max: 4, ttlMs: 60_000, now, sizeOf: (text) => text.length });
+    map.set('a', '1');
+    map.set('a', '12345');
+    expect(map.has('a')).toBe(false);
+  });
+
+  it('does at each step what a list of its entries in the order of use would do', () => {
+    const key = fc.constantFrom('a', 'b', 'c', 'd', 'e');
+    const step = fc.record({
+      act: fc.constantFrom('set', 'set', 'get', 'has', 'delete'),
+      key,
+      size: fc.integer({ min: 1, max: 5 }),
+      passes: fc.constantFrom(0, 0, 3),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const map = createBoundedMap<{ readonly size: number }>({ max: 8, ttlMs: 10, now, sizeOf: ({ size }) => size });
+        let list: { readonly key: string; readonly value: { readonly size: number }; readonly endsAt: number }[] = [];
+        for (const { act, key, size, passes } of steps) {
+          time += passes;
+          // Like the map, the list has entries whose time is over until they are asked for.
+          list = list.filter((each) => each.key !== key || time <= each.endsAt);
+          const found = list.find((each) => each.key === key);
+          if (act === 'has') expect(map.has(key)).toBe(found !== undefined);
+          if (act === 'get') expect(map.get(key)).toBe(found?.value);
+          if (act === 'delete') map.delete(key);
+          const value = { size };
+          if (act === 'set') map.set(key, value);
+          if (act !== 'has') list = list.filter((each) => each !== found);
+          if (act === 'get' && found !== undefined) list.push(found);
+          if (act === 'set') list.push({ key, value, endsAt: time + 10 });
+          while (list.reduce((sum, each) => sum + each.value.size, 0) > 8) list.shift();
+        }
+        const left = list.filter(({ endsAt }) => time <= endsAt).map((each) => each.key);
+        expect(['a', 'b', 'c', 'd', 'e'].filter((each) => map.has(each))).toEqual(left.sort());
+      }),
+    );
   });
 });
 

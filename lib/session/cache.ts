@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { Session } from '../types.ts';
+import { createBoundedMap } from '../tools/bounded-map.ts';
 import type { ChangeCount } from '../tools/bounded-map.ts';
 import type { CookieFinder } from '../tools/cookies.ts';
 import type { SessionKeys } from './records.ts';
@@ -38,27 +38,26 @@ const bytesPerCharacter = 3;
  */
 export function createSessionCache(max: number, now: () => number) {
   const maxBytes = Math.max(max * averageBytes, minBytes);
-  // Each entry counts at least its share, so the byte limit bounds the number, too; lru-cache's `max` would reserve all of it at once.
+  // Each entry counts at least its share, so the byte limit bounds the number, too.
   const share = Math.floor(maxBytes / Math.max(max, 1));
-  const entries = new LRUCache<number, Entry>({
-    maxSize: maxBytes,
-    sizeCalculation: ({ cookie }) => Math.max(share, cookie.length * bytesPerCharacter),
+  const entries = createBoundedMap<Entry, number>({
+    max: maxBytes,
+    sizeOf: ({ cookie }) => Math.max(share, cookie.length * bytesPerCharacter),
+    ttlMs: Infinity,
+    now,
   });
 
   return {
     /** @param cookie the raw cookie value, compared in full */
     get(cookie: string): VerifiedSession | undefined {
-      const key = fingerprint(cookie);
-      const entry = entries.get(key);
+      const entry = entries.get(fingerprint(cookie));
       // The fingerprint only finds the entry; access requires that the whole cookie is equal.
-      if (entry?.cookie !== cookie) return undefined;
-      if (entry.verified.validUntil > now()) return entry.verified;
-      entries.delete(key);
-      return undefined;
+      return entry?.cookie === cookie ? entry.verified : undefined;
     },
     add(cookie: string, verified: VerifiedSession): void {
-      if (max === 0 || verified.validUntil <= now()) return;
-      entries.set(fingerprint(cookie), { cookie: detach(cookie), verified });
+      // An entry is held in its last millisecond, a session is not valid in the one that ends it.
+      const ttl = verified.validUntil - 1 - now();
+      if (max > 0 && ttl >= 0) entries.set(fingerprint(cookie), { cookie: detach(cookie), verified }, { ttl });
     },
     delete(cookie: string): void {
       entries.delete(fingerprint(cookie));
