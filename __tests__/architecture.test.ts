@@ -14,7 +14,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
   },
   {
     http: ['express', 'negotiator', 'node:crypto', 'node:http', 'node:net', 'node:util/types', 'on-headers', 'valibot'],
-    options: ['node:util', 'valibot'],
+    options: ['node:fs', 'node:module', 'node:url', 'node:util', 'valibot'],
     pages: ['express', 'negotiator', 'node:http', 'valibot'],
   },
   {
@@ -45,6 +45,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
 const ofRooms: Readonly<Record<string, readonly string[]>> = {
   'backend/factors': ['uqr'],
   'backend/throttle': ['rate-limiter-flexible'],
+  'doors/resource': ['node:net'],
   'doors/sql': ['node:async_hooks'],
   'doors/websocket': ['node:stream'],
 };
@@ -191,6 +192,12 @@ const syntaxes: readonly (readonly [string, (specifier: string) => string])[] = 
   ['require', (specifier) => `const x = require('${specifier}');`],
   ['module.require', (specifier) => `const x = module.require('${specifier}');`],
   ['require.resolve', (specifier) => `const x = require.resolve('${specifier}');`],
+  ['deferred import', (specifier) => `import defer * as x from '${specifier}';`],
+  ['deferred dynamic import', (specifier) => `void import.defer('${specifier}');`],
+  ['import.meta.resolve', (specifier) => `const url = import.meta.resolve('${specifier}');`],
+  ['createRequire', (specifier) => `const x = createRequire(import.meta.url)('${specifier}');`],
+  ['process.getBuiltinModule', (specifier) => `const x = process.getBuiltinModule('${specifier}');`],
+  ['module augmentation', (specifier) => `declare module '${specifier}' { interface X {} }`],
   ['import = require', (specifier) => `import x = require('${specifier}');`],
   ['reference', (specifier) => `/// <reference types="${specifier}" />`],
 ];
@@ -326,6 +333,20 @@ describe('the rules see', () => {
       expect(filesInCircles(withFiles(circle))).toEqual([]);
       expect(filesInCircles(withFiles({ ...circle, 'tools/three.ts': write('./one.ts') }))).toHaveLength(3);
     });
+  });
+
+  it('a file that a comment refers to', () => {
+    const found = ['./room/index.ts', 'room/index.ts', './no-such-file.ts'].map((path) =>
+      wrongImports(
+        [read('backend/sample.ts', `/// <reference path="${path}" />`)],
+        withFiles({ 'backend/room/index.ts': '' }),
+      ),
+    );
+    expect(found.flat()).toEqual([
+      'room: backend/sample.ts → ./room/index.ts',
+      'room: backend/sample.ts → ./room/index.ts',
+      'no such file: backend/sample.ts → ./no-such-file.ts',
+    ]);
   });
 
   const room = { 'route.ts': '', 'client.ts': '', 'doctor.ts': '', 'testing.ts': '' };

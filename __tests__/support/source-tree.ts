@@ -29,6 +29,7 @@ export function readSource(path: string, text: string): SourceFile {
   const nodes = descendants(file);
   const references = [
     ...file.typeReferenceDirectives.map(({ fileName }) => ({ specifier: fileName, isTypeOnly: true })),
+    ...file.referencedFiles.map(({ fileName }) => ({ specifier: fileName.replace(/^(?!\.)/, './'), isTypeOnly: true })),
     ...nodes.flatMap(referencesOf),
   ];
   return {
@@ -94,6 +95,7 @@ function referencesOf(node: ts.Node): Reference[] {
     return [reference(node.moduleReference.expression, node.isTypeOnly)];
   if (ts.isImportTypeNode(node))
     return [reference(ts.isLiteralTypeNode(node.argument) ? node.argument.literal : undefined, true)];
+  if (ts.isModuleDeclaration(node) && ts.isStringLiteral(node.name)) return [reference(node.name, true)];
   if (ts.isCallExpression(node) && isLoader(node.expression)) return [reference(node.arguments[0], false)];
   return [];
 }
@@ -110,11 +112,22 @@ function isTypeOnlyImport(node: ts.ImportDeclaration): boolean {
   return node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
 }
 
-/** `import(…)`, `require(…)` and their methods, such as `require.resolve(…)`. */
+/** `import(…)`, `require(…)` and their kin, such as `import.defer(…)`, `require.resolve(…)` and `createRequire(…)(…)`. */
 function isLoader(callee: ts.Expression): boolean {
   if (callee.kind === ts.SyntaxKind.ImportKeyword) return true;
-  if (ts.isPropertyAccessExpression(callee)) return callee.name.text === 'require' || isLoader(callee.expression);
-  return ts.isIdentifier(callee) && callee.text === 'require';
+  if (ts.isMetaProperty(callee))
+    return callee.keywordToken === ts.SyntaxKind.ImportKeyword && callee.name.text !== 'meta';
+  if (ts.isCallExpression(callee)) return isNamed(callee.expression, 'createRequire');
+  if (isNamed(callee, 'require') || isNamed(callee, 'getBuiltinModule')) return true;
+  if (!ts.isPropertyAccessExpression(callee)) return false;
+  const isResolve = callee.name.text === 'resolve' && ts.isMetaProperty(callee.expression);
+  return isResolve || isLoader(callee.expression);
+}
+
+/** Whether it is this name, or ends with it. */
+function isNamed(expression: ts.Expression, name: string): boolean {
+  const last = ts.isPropertyAccessExpression(expression) ? expression.name : expression;
+  return ts.isIdentifier(last) && last.text === name;
 }
 
 function hasBody(node: ts.Node): boolean {
