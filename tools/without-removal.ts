@@ -366,7 +366,8 @@ function isNaming(node: ts.Node, words: RegExp): boolean {
     ts.isStringLiteralLike(node) ||
     ts.isTemplateHead(node) ||
     ts.isTemplateMiddleOrTemplateTail(node) ||
-    ts.isRegularExpressionLiteral(node);
+    ts.isRegularExpressionLiteral(node) ||
+    ts.isNumericLiteral(node);
   return isText && words.test(node.text);
 }
 
