@@ -99,6 +99,17 @@ function foreignRoom(path: string, target: string): 'room' | 'door' | undefined 
   return isOfEntry ? undefined : kind;
 }
 
+/** What a file of the kernel hands on of a room that it names: others would import the room through it. */
+function handedOn(some: readonly SourceFile[]): string[] {
+  return some
+    .filter(({ path }) => !floors.some((parts) => path in parts) && roomOf(path) === undefined)
+    .flatMap(({ path, passedOn }) =>
+      passedOn
+        .filter((to) => isRelative(to) && roomOf(targetOf(path, to)) !== undefined && !leaf.test(targetOf(path, to)))
+        .map((to) => `${path} → ${to}`),
+    );
+}
+
 /** `@scope/name/file` and `name/file` belong to the package whose name they begin with. */
 function packageOf(specifier: string): string {
   if (specifier.startsWith('node:')) return specifier;
@@ -237,6 +248,20 @@ describe('the floors of lib/', () => {
     );
     expect([...rooms].filter((room) => !files.some(({ path }) => path === `${room}/index.ts`))).toEqual([]);
     expect(wrongImports(files).filter((problem) => /^(?:room|door):/.test(problem))).toEqual([]);
+  });
+
+  it('hand no room on, but in an entry', () => {
+    expect(handedOn(files)).toEqual([]);
+    const texts = [
+      "export { one } from './room/index.ts';",
+      "export * from './room/index.ts';",
+      "import { one } from './room/index.ts';\nexport { one as other };",
+    ];
+    for (const text of texts) {
+      const found = handedOn([read('backend/features.ts', text)]);
+      expect(found).toEqual(['backend/features.ts → ./room/index.ts']);
+      expect(handedOn([read('backend/index.ts', text)])).toEqual([]);
+    }
   });
 
   it('have no import cycles', () => {

@@ -7,6 +7,8 @@ export interface SourceFile {
   readonly lines: number;
   /** Every specifier, whatever the syntax; `undefined` for one that is computed, which no test can follow. */
   readonly imports: readonly (string | undefined)[];
+  /** The specifiers of which the file exports names again. */
+  readonly passedOn: readonly string[];
   /** The imports that leave something in the emitted module. */
   readonly runtimeImports: readonly (string | undefined)[];
   readonly functions: readonly FunctionSize[];
@@ -36,6 +38,7 @@ export function readSource(path: string, text: string): SourceFile {
     path,
     lines: text.split('\n').length - 1,
     imports: references.map(({ specifier }) => specifier),
+    passedOn: passedOnBy(file),
     runtimeImports: references.filter(({ isTypeOnly }) => !isTypeOnly).map(({ specifier }) => specifier),
     functions: nodes.filter(hasBody).map((node) => ({
       name: nameOf(node),
@@ -99,6 +102,25 @@ function referencesOf(node: ts.Node): Reference[] {
   if (ts.isCallExpression(node) && isLoader(node.expression)) return [reference(node.arguments[0], false)];
   return [];
 }
+
+function passedOnBy(file: ts.SourceFile): string[] {
+  const fromOf = new Map(
+    file.statements
+      .filter(ts.isImportDeclaration)
+      .flatMap(({ importClause, moduleSpecifier }) =>
+        (importClause === undefined ? [] : descendants(importClause))
+          .filter(ts.isIdentifier)
+          .map(({ text }) => [text, textOf(moduleSpecifier)] as const),
+      ),
+  );
+  return file.statements.filter(ts.isExportDeclaration).flatMap(({ moduleSpecifier, exportClause }) => {
+    if (moduleSpecifier !== undefined) return [textOf(moduleSpecifier)];
+    const names = exportClause === undefined ? [] : descendants(exportClause).filter(ts.isIdentifier);
+    return names.flatMap(({ text }) => fromOf.get(text) ?? []);
+  });
+}
+
+const textOf = (specifier: ts.Expression): string => (ts.isStringLiteralLike(specifier) ? specifier.text : '');
 
 function reference(specifier: ts.Node | undefined, isTypeOnly: boolean): Reference {
   return {
