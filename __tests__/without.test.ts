@@ -49,6 +49,13 @@ describe('of lib/ are taken away', () => {
     expect(stuck).toEqual([]);
   });
 
+  it('the only item of a list, with its comma', () => {
+    const text = "import { passkeys } from './passkeys/index.ts';\nexport const all: number[] = [\n  passkeys,\n];\n";
+    expect(without({ 'lib/backend/all.ts': text }).now('lib/backend/all.ts')).toBe(
+      '\nexport const all: number[] = [\n];\n',
+    );
+  });
+
   it('an interface and a type that a list of types names', () => {
     const text = [
       "import type { Passkey } from './passkeys/index.ts';",

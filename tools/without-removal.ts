@@ -642,7 +642,7 @@ function nameOf(name: ts.PropertyName): string {
 // Text
 
 /** The nodes that stand in a row with others, where this is their parent. */
-function listOf(parent: ts.Node): readonly ts.Node[] | undefined {
+function listOf(parent: ts.Node): ts.NodeArray<ts.Node> | undefined {
   if (ts.isNamedImports(parent) || ts.isNamedExports(parent) || ts.isArrayLiteralExpression(parent))
     return parent.elements;
   if (ts.isUnionTypeNode(parent) || ts.isIntersectionTypeNode(parent) || ts.isHeritageClause(parent))
@@ -678,5 +678,6 @@ function rangeOf(node: ts.Node, gone: readonly ts.Node[]): readonly [number, num
   const next = list.slice(at + 1).find((each) => !gone.includes(each));
   if (next !== undefined) return [node.pos, next.pos];
   const before = list.slice(0, at).findLast((each) => !gone.includes(each));
-  return [before?.end ?? node.pos, node.end];
+  // Without any item a comma at the end would be a hole.
+  return before === undefined ? [node.pos, list.end] : [before.end, node.end];
 }
