@@ -139,7 +139,8 @@ class Tree {
 
   /** Whatever of the code cannot be without this node. */
   take(path: string, node: ts.Node): void {
-    if (this.#goneFiles.has(path) || this.#isGone(path, node)) return;
+    // What a whole file lacks, nothing in it can mend.
+    if (this.#goneFiles.has(path) || ts.isSourceFile(node) || this.#isGone(path, node)) return;
     const unit = isLib(path) ? plainUnit(node) : path.startsWith('__tests__/') ? suiteUnit(node) : otherUnit(node);
     if (unit === undefined) this.#stuck.push([path, node]);
     else this.#mark(path, unit);

@@ -172,7 +172,8 @@ function takeAway(room: Room, paths: readonly string[], to: string): Result {
   const check = createTypeCheck(to, `${to}.tsbuildinfo`);
   for (let round = 0; round < 12; round += 1) {
     const found = check();
-    const [mendable, rest] = [found.filter(isOutside), found.filter((each) => !isOutside(each))];
+    const mendable = round < 11 ? found.filter(isOutside) : [];
+    const rest = found.filter((each) => !mendable.includes(each));
     if (rest.length > 0 || mendable.length === 0) {
       problems.push(...rest.map(({ path, line, message }) => `${path}:${line} ${message}`));
       break;
