@@ -58,6 +58,15 @@ describe('a bounded map', () => {
     expect([map.has('a'), map.has('b')]).toEqual([true, false]);
   });
 
+  it('tells of each entry beyond the limit, and of no other', () => {
+    const told: string[] = [];
+    const map = createBoundedMap<string>({ max: 2, ttlMs: 10, now, onEvict: (key) => told.push(key) });
+    for (const key of ['a', 'b', 'b', 'c']) map.set(key, key);
+    map.delete('c');
+    time += 11;
+    expect([map.has('b'), told]).toEqual([false, ['a']]);
+  });
+
   it('drops what an entry that is too large would have replaced', () => {
     const map = createBoundedMap<string>({ max: 4, ttlMs: 60_000, now, sizeOf: (text) => text.length });
     map.set('a', '1');

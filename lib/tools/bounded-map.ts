@@ -17,6 +17,16 @@ interface Entry<Key, Value> extends Place {
   readonly endsAt: number;
 }
 
+interface BoundedMapParts<Key, Value> {
+  readonly max: number;
+  readonly ttlMs: number;
+  readonly now: () => number;
+  readonly sizeOf?: (value: Value) => number;
+  readonly maxSizeOfOne?: number;
+  readonly onEvict?: (key: Key) => void;
+  readonly changes?: ChangeCount;
+}
+
 /**
  * A map with limits: it drops each entry after its time, and the least recently used ones beyond `max`. Each step takes the same
  * time, however many entries there are: the order of a `Map` would not do, because finding its eldest key walks over all that left.
@@ -26,17 +36,13 @@ interface Entry<Key, Value> extends Place {
  * @param maxSizeOfOne larger entries are not stored
  * @param ttlMs the default lifetime of an entry, in milliseconds
  * @param now milliseconds
+ * @param onEvict told of each entry beyond `max`
  * @param changes counts set entries, not expired or evicted ones
  */
-export function createBoundedMap<Value extends object | string | boolean, Key extends string | number = string>(parts: {
-  readonly max: number;
-  readonly ttlMs: number;
-  readonly now: () => number;
-  readonly sizeOf?: (value: Value) => number;
-  readonly maxSizeOfOne?: number;
-  readonly changes?: ChangeCount;
-}) {
-  const { max, ttlMs, now, sizeOf = () => 1, maxSizeOfOne = max, changes } = parts;
+export function createBoundedMap<Value extends object | string | boolean, Key extends string | number = string>(
+  parts: BoundedMapParts<Key, Value>,
+) {
+  const { max, ttlMs, now, sizeOf = () => 1, maxSizeOfOne = max, onEvict, changes } = parts;
   const entries = new Map<Key, Entry<Key, Value>>();
   /** Lies between the newest entry and the eldest. */
   const ends = {} as Place;
@@ -74,7 +80,11 @@ export function createBoundedMap<Value extends object | string | boolean, Key ex
       putBefore(ends, entry);
       entries.set(key, entry);
       total += size;
-      while (total > max) drop(ends.newer as Entry<Key, Value>);
+      while (total > max) {
+        const eldest = ends.newer as Entry<Key, Value>;
+        drop(eldest);
+        onEvict?.(eldest.key);
+      }
       if (changes !== undefined) changes.count += 1;
     },
     delete(key: Key): void {

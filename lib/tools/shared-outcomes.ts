@@ -79,7 +79,7 @@ export function createSharedOutcomes<Result>({
       return outcome;
     },
     kept: (secrets) => entries.get(keyOf(secrets))?.result,
-    forget: (secrets) => void entries.delete(keyOf(secrets)),
+    forget: (secrets) => entries.delete(keyOf(secrets)),
   };
 }
 

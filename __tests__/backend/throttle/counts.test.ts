@@ -307,70 +307,54 @@ it('an attempt that is canceled as its window ends counts for nothing, and not i
   expect(await refusal()).toBeDefined();
 });
 
-describe('a store that answers after it was given up', () => {
-  it('keeps no count of the attempts: memory has it', async () => {
-    const stalled = Promise.withResolvers<unknown>();
-    const asked: unknown[] = [];
-    const store = storeOf((_script, call) => {
-      asked.push(call);
-      return stalled.promise;
-    });
-    throttle = create({ store });
-    const first = throttle.code('factor:1');
-    while (asked.length === 0) await new Promise((resolve) => setImmediate(resolve));
-    jest.advanceTimersByTime(2_500);
-    await (await first).end('keep');
-    for (let count = 0; count < 4; count += 1) await (await throttle.code('factor:1')).end('keep');
-    await expect(throttle.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited' });
-    const before = asked.length;
-    stalled.resolve([1, 900_000]);
-    await new Promise((resolve) => setImmediate(resolve));
-    const [points] = (asked[before] as { readonly arguments: readonly string[] }).arguments;
-    expect(points).toBe('-1');
+it('an attempt that the store did not answer in time ends there, too, whenever it is counted', async () => {
+  const stalled = Promise.withResolvers<unknown>();
+  const asked: { readonly arguments: readonly string[] }[] = [];
+  const store = storeOf((_script, call) => {
+    asked.push(call as (typeof asked)[number]);
+    return stalled.promise;
   });
+  throttle = create({ store });
+  const first = throttle.code('factor:1');
+  while (asked.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  jest.advanceTimersByTime(2_500);
+  await (await first).end('cancel');
+  expect(asked.map(({ arguments: [points] }) => points)).toEqual(['1', '-1']);
+  // In memory it was taken back as well.
+  for (let count = 0; count < 5; count += 1) await (await throttle.code('factor:1')).end('keep');
+  await expect(throttle.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited' });
+  expect(asked).toHaveLength(2);
 });
 
 describe('a key that is closed', () => {
-  it('stays so after a success that was under way, for a whole window', async () => {
-    const attempts = [];
-    for (let count = 0; count < 5; count += 1) attempts.push(await throttle.code('factor:1'));
-    const [right, ...wrong] = attempts;
-    for (const attempt of wrong) await attempt.end('keep');
-    await right?.end('forgive');
-    await expect(throttle.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 15 * 60 });
-    jest.advanceTimersByTime(windowMs);
-    await expect(throttle.code('factor:1')).resolves.toBeDefined();
-  });
-
-  it.each([
-    ['has lost its data', () => Promise.resolve([1, 900_000])],
-    ['has gone away', () => Promise.reject(new Error('ECONNREFUSED'))],
-  ])('stays so in this process where the store %s', async (_, answer) => {
-    const replies: unknown[] = [[5, 60_000]];
-    throttle = create({
-      store: storeOf(() => (replies.length === 0 ? answer() : Promise.resolve(replies.shift()))),
-    });
-    await (await throttle.code('factor:1')).end('keep');
-    await expect(throttle.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 15 * 60 });
-    await expect(throttle.code('factor:2')).resolves.toBeDefined();
-  });
-
-  it('is closed at the store, too, for the other processes', async () => {
+  it('is closed at the store, for the other processes', async () => {
     const sets: unknown[] = [];
     const multi = () => ({ set: (...call: unknown[]) => sets.push(call), pTTL: () => ({ exec: async () => [] }) });
     throttle = create({ store: { ...storeOf(() => Promise.resolve([5, 60_000])), multi } });
     await (await throttle.code('factor:1')).end('keep');
-    expect(sets).toEqual([[expect.stringMatching(/^test:code:/), 1_000_000_000, { EX: 900 }]]);
+    expect(sets).toEqual([[expect.stringMatching(/^test:code:/), 6, { EX: 900 }]]);
   });
 
   it('stays so, whatever is refused meanwhile, and no longer than a window', async () => {
     const attempts = await Promise.all(Array.from({ length: 5 }, () => throttle.code('factor:1')));
-    await attempts[4]?.end('keep');
-    // The others may no longer make room.
-    await expect(throttle.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 15 * 60 });
-    for (const attempt of attempts.slice(0, 4)) await attempt.end('cancel');
-    for (let count = 0; count < 100; count += 1) await expect(throttle.code('factor:1')).rejects.toBeDefined();
+    for (const attempt of attempts.toReversed()) await attempt.end('keep');
+    for (let count = 0; count < 100; count += 1) {
+      await expect(throttle.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 15 * 60 });
+    }
     jest.advanceTimersByTime(windowMs);
+    for (let count = 0; count < 5; count += 1) await expect(throttle.code('factor:1')).resolves.toBeDefined();
+  });
+
+  it('says to wait for the whole window, although the attempts before the last one have not ended', async () => {
+    const attempts = await Promise.all(Array.from({ length: 5 }, () => throttle.code('factor:1')));
+    await attempts[4]?.end('keep');
+    await expect(throttle.code('factor:1')).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 15 * 60 });
+  });
+
+  it('opens after a right code that was under way', async () => {
+    const [right, ...wrong] = await Promise.all(Array.from({ length: 5 }, () => throttle.code('factor:1')));
+    for (const attempt of wrong) await attempt.end('keep');
+    await right?.end('forgive');
     for (let count = 0; count < 5; count += 1) await expect(throttle.code('factor:1')).resolves.toBeDefined();
   });
 });
@@ -385,15 +369,6 @@ describe('the memory it takes', () => {
     await send('d');
     await expect(send('a')).rejects.toMatchObject({ code: 'rate_limited' });
     await expect(send('b')).resolves.toBeDefined();
-  });
-
-  it('is bounded for keys that are counted at a store and closed here, too', async () => {
-    let points = 5;
-    throttle = create({ maxKeys: 3, store: storeOf(() => Promise.resolve([points, 900_000])) });
-    for (const subject of ['a', 'b', 'c', 'd']) await (await throttle.code(subject)).end('keep');
-    points = 1;
-    await expect(throttle.code('b')).rejects.toMatchObject({ code: 'rate_limited' });
-    await expect(throttle.code('a')).resolves.toBeDefined();
   });
 
   it('is not taken by attempts that count for nothing: made-up accounts push out none that is counted', async () => {
@@ -522,6 +497,26 @@ describe('a store that is away', () => {
     expect(events).toEqual([{ type: 'throttled', scope: 'code' }]);
   });
 
+  it('that counts and refuses the end of an attempt is told of once, and once more when it does both', async () => {
+    let mayDelete = false;
+    const denied = new Error("NOPERM User app has no permissions to run the 'del' command");
+    throttle = create({
+      store: storeOf((call) => (call === 'del' && !mayDelete ? Promise.reject(denied) : Promise.resolve([1, 900_000]))),
+    });
+    jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    const succeed = async (): Promise<void> => (await throttle.attempt('ada@example.com', home)).end('forgive');
+    for (let count = 0; count < 3; count += 1) await succeed();
+    const unavailable = { type: 'coordinator_unavailable', operation: 'throttle', reason: 'not_permitted' };
+    expect(events).toEqual([unavailable]);
+    mayDelete = true;
+    for (let count = 0; count < 2; count += 1) {
+      await succeed();
+      // It is not waited for while it is away.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(events).toEqual([unavailable, { type: 'coordinator_recovered' }]);
+  });
+
   it('is told of once more when it is back', async () => {
     let isDown = true;
     const { store } = brokenStore(() =>
@@ -628,7 +623,7 @@ it('calls ioredis without a command of its own, which could take the place of on
   await (await throttle.code('factor:2')).end('forgive');
   const key = expect.stringMatching(/^test:code:/);
   const count = ['eval', expect.stringContaining('redis.call'), 1, key, '1', '900', '5', '900'];
-  expect(calls).toEqual([count, ['set', key, 1_000_000_000, 'EX', 900], count, ['del', key]]);
+  expect(calls).toEqual([count, ['set', key, 6, 'EX', 900], count, ['del', key]]);
   expect(events).toEqual([]);
 });
 

@@ -12,33 +12,38 @@ import { mailedBefore, mailWaitSeconds, tooManyCodes, unlimited } from '../forms
 import type { Attempts } from '../forms/attempts.ts';
 import { foldAccount } from '../forms/fields.ts';
 import { isRefusedGuess, isTimeout } from '../supabase/provider-errors.ts';
-import type { Attempt, Counter, End } from './counter.ts';
+import type { Counter, End } from './counter.ts';
 
-const defaultPrefix = 'express-auth-adapters:throttle';
-const windowSeconds = 15 * 60;
-const codes = { windowSeconds, isClosedByLast: true, event: 'code', reason: tooManyCodes } as const;
 /**
  * Failures per window, the rate limit for passwords (OWASP ASVS 5.0 §6.3.1). Six-digit codes have a lower limit: a factor
  * across all networks, because its codes need the first factor; an emailed code per network and a higher one across all,
- * because anyone who knows an address can try codes. Each address gets one email with a code per minute.
+ * because anyone who knows an address can try codes. The last wrong code closes them for a whole window.
  */
 const limits = {
-  account: { points: 10, windowSeconds, event: 'account', reason: undefined },
-  network: { points: 100, windowSeconds, event: 'network', reason: undefined },
+  account: { points: 10, event: 'account' },
+  network: { points: 100, event: 'network' },
   // A hundred sign-ups of one office must not close its passwords, nor ten wrong passwords the email for a new one.
-  message: { points: 10, windowSeconds, event: 'account', reason: undefined },
-  messages: { points: 100, windowSeconds, event: 'network', reason: undefined },
+  message: { points: 10, event: 'account' },
+  messages: { points: 100, event: 'network' },
   // The application's own check of a sign-up, such as of an invitation's code.
-  check: { points: 100, windowSeconds, event: 'network', reason: undefined },
+  check: { points: 100, event: 'network' },
   // GoTrue hashes an address and its six-digit code to a link's token, so who knows an address can guess there, too.
-  link: { points: 100, windowSeconds, event: 'network', reason: undefined },
-  code: { points: 5, ...codes },
-  mailedCode: { points: 30, ...codes },
-  mail: { points: 1, windowSeconds: mailWaitSeconds, event: 'account', reason: mailedBefore },
+  link: { points: 100, event: 'network' },
+  code: { points: 5, event: 'code', reason: tooManyCodes },
+  mailedCode: { points: 30, event: 'code', reason: tooManyCodes },
+  mail: { points: 1, duration: mailWaitSeconds, event: 'account', reason: mailedBefore },
   // Each view of the sign-in page asks for one, so they have a count of their own, and accounts have theirs beside it.
-  challenge: { points: 100, windowSeconds, event: 'network', reason: undefined },
-} as const;
+  challenge: { points: 100, event: 'network' },
+} as const satisfies Record<string, Limit>;
 type Scope = keyof typeof limits;
+
+interface Limit {
+  readonly points: number;
+  /** Seconds; default 15 minutes. */
+  readonly duration?: number;
+  readonly event: 'account' | 'network' | 'code';
+  readonly reason?: string;
+}
 
 /** A `guess` of a password or a six-digit code; a `link`, or another long text; a `message`, which signs up or sends an email; a `check` by the application. */
 type Kind = 'guess' | 'link' | 'message' | 'check';
@@ -121,20 +126,20 @@ export function createAttempts(parts: ThrottleParts): Attempts {
   };
 }
 
-function createWithin(options: ThrottleOptions, parts: ThrottleParts) {
-  const openLimits = createLazy(() => openCounters(options, parts));
+/** @returns a function that runs work that is counted under a key; without a key it is not */
+function createWithin({ redis, keyPrefix = 'express-auth-adapters:throttle' }: ThrottleOptions, parts: ThrottleParts) {
+  const { emit, now, maxKeys = 50_000 } = parts;
+  // The library takes longer to load than this whole package, and only sign-ins need it.
+  const openCounters = createLazy(async () => {
+    const [{ createCounter }, { createStore }] = await Promise.all([import('./counter.ts'), import('./store.ts')]);
+    const store = redis && createStore(redis, emit, now);
+    const counterOf = ([scope, { points, duration = 15 * 60, event }]: [string, Limit]): [string, Counter] => {
+      const limit = { points, duration, keyPrefix: `${keyPrefix}:${scope}` };
+      return [scope, createCounter({ limit, isClosedByLast: event === 'code', store, maxKeys, now })];
+    };
+    return Object.fromEntries(Object.entries(limits).map(counterOf)) as Record<Scope, Counter>;
+  });
 
-  /** Counts the attempt before its work starts, so that concurrent ones cannot exceed the limit before one has failed. */
-  async function count(scope: Scope, key: string, kind: Kind): Promise<Attempt> {
-    const counters = await openLimits();
-    const counted = await counters[scope](key, kind === 'guess' || kind === 'link');
-    if ('end' in counted) return counted;
-    const { event, reason } = limits[scope];
-    parts.emit({ type: 'throttled', scope: event });
-    throw new AuthError('rate_limited', { retryAfter: Math.max(1, Math.ceil(counted.waitMs / 1000)), reason });
-  }
-
-  /** Runs work that is counted under a key; without a key it is not. */
   return async function within<Result>(
     scope: Scope,
     key: string | undefined,
@@ -142,7 +147,14 @@ function createWithin(options: ThrottleOptions, parts: ThrottleParts) {
     work: () => Promise<Result>,
   ): Promise<Result> {
     if (key === undefined) return work();
-    const attempt = await count(scope, key, kind);
+    const count = (await openCounters())[scope];
+    // Counted before its work starts, so that concurrent ones cannot exceed the limit before one has failed.
+    const attempt = await count(key, kind === 'guess' || kind === 'link');
+    if ('waitMs' in attempt) {
+      const { event, reason }: Limit = limits[scope];
+      emit({ type: 'throttled', scope: event });
+      throw new AuthError('rate_limited', { retryAfter: Math.max(1, Math.ceil(attempt.waitMs / 1000)), reason });
+    }
     let failure: { readonly error: unknown } | undefined;
     try {
       return await work();
@@ -152,27 +164,6 @@ function createWithin(options: ThrottleOptions, parts: ThrottleParts) {
     } finally {
       await attempt.end(endOf(scope, kind, failure));
     }
-  };
-}
-
-async function openCounters({ redis, keyPrefix = defaultPrefix }: ThrottleOptions, parts: ThrottleParts) {
-  const { emit, now, maxKeys = 50_000 } = parts;
-  // The library takes longer to load than this whole package, and only sign-ins need it.
-  const [{ createCounter }, { createStore }] = await Promise.all([import('./counter.ts'), import('./store.ts')]);
-  const store = redis && createStore(redis, emit, now);
-  const counterOf = (scope: Scope): Counter =>
-    createCounter({ limit: limits[scope], keyPrefix: `${keyPrefix}:${scope}`, store, maxKeys, now });
-  return {
-    account: counterOf('account'),
-    network: counterOf('network'),
-    message: counterOf('message'),
-    messages: counterOf('messages'),
-    link: counterOf('link'),
-    check: counterOf('check'),
-    code: counterOf('code'),
-    mailedCode: counterOf('mailedCode'),
-    mail: counterOf('mail'),
-    challenge: counterOf('challenge'),
   };
 }
 
