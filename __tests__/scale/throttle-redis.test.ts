@@ -149,11 +149,36 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
   }
 
   it('counts no attempt that it refuses', async () => {
-    const answers = await Promise.allSettled(Array.from({ length: 25 }, () => here.code('factor:1')));
+    const answers = await Promise.allSettled(Array.from({ length: 25 }, () => here.attempt(account, home)));
     const open = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-    expect(open).toHaveLength(5);
+    expect(open).toHaveLength(10);
     await open[0]?.end('cancel');
-    expect(await codesUntilRefused(there)).toBe(1);
+    expect([await isRefused(there), await isRefused(there)]).toEqual([false, true]);
+  });
+
+  it('keeps a code closed, however many were refused as it was being closed', async () => {
+    const open = await Promise.all(Array.from({ length: 5 }, () => here.code('factor:1')));
+    // The first count of a process loads the library.
+    await there.code('factor:2');
+    const flood = Array.from({ length: 40 }, () => there.code('factor:1'));
+    const ended = open.map((attempt) => attempt.end('keep'));
+    await Promise.allSettled([...flood, ...ended]);
+    expect(await codesUntilRefused(there)).toBe(0);
+  });
+
+  it('keeps a code closed that was closed while Redis hung', async () => {
+    for (const throttle of [here, there]) await (await throttle.code('factor:2')).end('keep');
+    server.pause();
+    try {
+      const tried = Array.from({ length: 40 }, async (_, index) => {
+        await (await (index % 2 === 0 ? here : there).code('factor:1')).end('keep');
+      });
+      await Promise.allSettled(tried);
+    } finally {
+      server.resume();
+    }
+    await connection.keys();
+    expect(await codesUntilRefused(create())).toBe(0);
   });
 
   it('keeps a closed key closed for a whole window, whatever is refused meanwhile', async () => {

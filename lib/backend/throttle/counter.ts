@@ -59,7 +59,8 @@ export function createCounter({ limit, isClosedByLast, store, maxKeys, now }: Co
       if (now() < windowEndsAt) await inEach('reward');
     };
     if (excess > 0) {
-      await takeBack();
+      // Of a flood, those that are on their way as a key is closed would open it.
+      if (!isClosedByLast) await takeBack();
       return { waitMs: inProgress.has(key) ? 0 : waitMs };
     }
     if (mayMakeRoom) inProgress.set(key, (inProgress.get(key) ?? 0) + 1);
