@@ -1,4 +1,7 @@
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
+import type { AuthRoute } from '../../lib/http/router.ts';
+import { adapterOf } from '../../lib/http/adapter.ts';
+import type { Router } from 'express';
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { startB2bApp } from '../support/b2b-app.ts';
@@ -40,46 +43,14 @@ interface Before {
 }
 const trusting: Before = { before: ({ express }) => express.set('trust proxy', true) };
 
+/** The adapter's own routes, and what of them takes a POST. */
+function routesOf(auth: Router) {
+  const own: readonly Partial<AuthRoute>[] = [...(adapterOf(auth)?.ownPaths.values() ?? [])];
+  const pathsOf = (routes: typeof own): string[] => routes.flatMap(({ path }) => path ?? []);
+  return { all: pathsOf(own), posts: pathsOf(own.filter(({ post }) => post !== undefined)) };
+}
+
 const b2bRoutes = ['/login', '/signup', '/callback', '/logout', '/auth/session', '/auth/pages.css', '/dashboard/x'];
-const backendRoutes = [
-  '/auth/login',
-  '/auth/signup',
-  '/auth/callback',
-  '/auth/logout',
-  '/auth/session',
-  '/auth/resend',
-  '/auth/confirm',
-  '/auth/forgot',
-  '/auth/password',
-  '/auth/code',
-  '/auth/sso',
-  '/auth/verify',
-  '/auth/enroll',
-  '/oauth/consent',
-  '/oauth/apps',
-  '/auth/passkey',
-  '/auth/passkeys',
-  '/auth/passkey.js',
-  '/auth/pages.css',
-  '/account/x',
-];
-const readers = [
-  '/auth/login',
-  '/auth/signup',
-  '/auth/logout',
-  '/auth/resend',
-  '/auth/confirm',
-  '/auth/forgot',
-  '/auth/password',
-  '/auth/code',
-  '/auth/sso',
-  '/auth/verify',
-  '/auth/enroll',
-  '/oauth/consent',
-  '/oauth/apps',
-  '/auth/passkey',
-  '/auth/passkeys',
-];
 const backendCookies = [
   'sb-127-auth-token',
   'sb-127-auth-token-pending',
@@ -107,21 +78,30 @@ const apps: readonly (readonly [string, Start])[] = [
   ],
   [
     'the backend adapter',
-    async (setup) => ({
-      ...(await startBackendApp({ ...setup, options })),
-      routes: [...backendRoutes, ...asking, '/notes'],
-      readers,
-      cookieNames: backendCookies,
-    }),
+    async (setup) => {
+      const app = await startBackendApp({ ...setup, options });
+      const { all, posts } = routesOf(app.auth);
+      return {
+        ...app,
+        routes: [...all, '/account/x', ...asking, '/notes'],
+        readers: posts,
+        cookieNames: backendCookies,
+      };
+    },
   ],
   [
     'both adapters',
-    async (setup) => ({
-      ...(await startBothApp({ ...setup, options })),
-      routes: [...new Set([...b2bRoutes, ...backendRoutes, '/b2b/session', '/guard/b2b', '/guard/backend', '/whoami'])],
-      readers,
-      cookieNames: ['b2b-session', ...backendCookies],
-    }),
+    async (setup) => {
+      const app = await startBothApp({ ...setup, options });
+      const { all, posts } = routesOf(app.auth);
+      const guarded = ['/account/x', '/b2b/session', '/guard/b2b', '/guard/backend', '/whoami'];
+      return {
+        ...app,
+        routes: [...new Set([...b2bRoutes, ...all, ...guarded])],
+        readers: posts,
+        cookieNames: ['b2b-session', ...backendCookies],
+      };
+    },
   ],
 ];
 
