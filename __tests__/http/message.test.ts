@@ -4,6 +4,7 @@ import { TLSSocket } from 'node:tls';
 import express from 'express';
 import express4 from 'express4';
 import {
+  comparablePath,
   header,
   isPrefetch,
   isSafeMountPath,
@@ -245,4 +246,16 @@ it.each([
 ])('recognizes a subresource, or none: %j', (mode, expected) => {
   expect(isSubresource(request({ headers: { 'sec-fetch-mode': mode } }))).toBe(expected);
   expect(isSubresource(request({}))).toBe(false);
+});
+
+describe('a path as Express compares it', () => {
+  it.each([
+    ['/', '/'],
+    ['', ''],
+    ['/login', '/login'],
+    ['/Login/', '/login'],
+    ['/a/B//', '/a/b/'],
+  ])('%j is %j', (path, expected) => {
+    expect(comparablePath(path)).toBe(expected);
+  });
 });
