@@ -32,7 +32,7 @@ const always = [
   'pages/error-page',
   // They go through all hosts themselves.
   'doors/resource/(?:guard|hostile|metadata|options|token-verifier|tokens)',
-  'http/everywhere',
+  'http/what-ends-where',
   'backend/recording-fetch',
   'backend/pages',
   'b2b/open-seal',
