@@ -181,6 +181,28 @@ describe.each(Object.keys(libraries))('the throttle on Redis through %s', (libra
     expect(await codesUntilRefused(create())).toBe(0);
   });
 
+  it('counts from zero where Redis lost attempts in progress, not from below', async () => {
+    const attempts = await Promise.all(Array.from({ length: 5 }, () => here.code('factor:1')));
+    await connection.flush();
+    for (const attempt of attempts) await attempt.end('cancel');
+    expect(await codesUntilRefused(there)).toBe(5);
+  });
+
+  it('counts from zero after a restart of a Redis that hung, not from below', async () => {
+    await (await here.code('factor:2')).end('cancel');
+    server.pause();
+    const attempts = await Promise.all(Array.from({ length: 5 }, () => here.code('factor:1')));
+    await server.kill();
+    await server.start();
+    // The client is connected again.
+    await connection.keys();
+    for (const attempt of attempts) await attempt.end('cancel');
+    // Twice: the first answer follows the ends, the second one what they cause.
+    await connection.keys();
+    await connection.keys();
+    expect(await codesUntilRefused(there)).toBe(5);
+  });
+
   it('keeps a closed key closed for a whole window, whatever is refused meanwhile', async () => {
     const attempts = [];
     for (let count = 0; count < 5; count += 1) attempts.push(await here.code('factor:1'));

@@ -50,8 +50,11 @@ export function createCounter({ limit, isClosedByLast, store, maxKeys, now }: Co
     const { excess, waitMs, places } = await count(key);
     const windowEndsAt = now() + waitMs;
     const inEach = async (how: Ending): Promise<void> => {
-      const change = ({ limiter }: (typeof places)[number]): Promise<unknown> =>
-        how === 'block' ? limiter.block(key, limit.duration) : limiter[how](key);
+      const change = async ({ limiter }: (typeof places)[number]): Promise<void> => {
+        const left = how === 'block' ? await limiter.block(key, limit.duration) : await limiter[how](key);
+        // Redis has lost what is taken back.
+        if (typeof left === 'object' && left.consumedPoints < 0) await limiter.delete(key);
+      };
       await Promise.all(places.map((place) => place.end(how, change(place))));
     };
     const takeBack = async (): Promise<void> => {
