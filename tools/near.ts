@@ -4,7 +4,7 @@
  *
  *     npm run near [-- <file of lib/> …]   these files only; a file without a change counts as changed from top to bottom
  *     npm run near -- --map [suite …]      runs all suites, or these, to learn which functions they enter (reports/near.json)
- *     npm run near -- --remember <folder>  learns it from suites that ran with NEAR_RESULTS, as `.ci/run` runs them
+ *     npm run near -- --remember <folder>  learns it from suites that ran with NEAR_RESULTS, which takes twice as long
  *
  * Functions are known by their names, so a map stays good for weeks; each run renews what it says of the suites that it runs.
  */
