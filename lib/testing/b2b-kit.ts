@@ -147,7 +147,7 @@ function createEnter(workos: InMemoryWorkos): Enter<B2bTestSession> {
     const start = await agent.get(path);
     const { status, headers } = start;
     const { location = '' } = headers;
-    if (!URL.canParse(location) || !new URL(location).searchParams.has('redirect_uri')) {
+    if (URL.parse(location) === null || !new URL(location).searchParams.has('redirect_uri')) {
       throw new TypeError(
         `GET ${path} answered ${status} and starts no sign-in; pass the adapter's loginPath as \`path\``,
       );
