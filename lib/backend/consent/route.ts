@@ -65,9 +65,7 @@ async function answer(
     request.errorReturnTo = returnTo;
     subject = await memberOf(backend, request);
     if (subject === undefined) return quiet(signInFirst(request, returnTo));
-    // An adapter without second factors has none to ask for.
-    const hasFactors = request.definition.secondFactor !== undefined;
-    const step = hasFactors ? await askSecondFactor(request, subject.session, 'enrolled', returnTo) : undefined;
+    const step = await askSecondFactor(request, subject.session, 'enrolled', returnTo);
     return quiet(step ?? (await work({ request, subject, id })));
   } catch (error) {
     if (subject !== undefined && isSessionOver(error))
