@@ -9,7 +9,6 @@ import type { ProviderFailure } from './provider-errors.ts';
 
 /** A capability of `b2bAuth`. Everything that knows of it lies in its room, the folder that exports this. */
 export interface Feature {
-  readonly name: string;
   readonly routes?: (context: B2bContext) => readonly AuthRoute[];
   /** What it asks the person between WorkOS' refusal of a code and the session: one room has it. */
   readonly question?: Question;

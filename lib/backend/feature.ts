@@ -7,14 +7,17 @@ import type { RoomParts, SignInPart, SignInStep, Slots, Ways } from './slots.ts'
 
 /** A capability of `backendAuth`. Everything that knows of it lies in its room, the folder that exports this. */
 export interface Feature {
-  readonly name: string;
   /** None where the options switch it off: the application may then use their paths. */
   readonly routes?: (backend: BackendContext) => readonly AuthRoute[];
+  /** What it adds to the sign-in page. */
   readonly signIn?: (settings: BackendOptions) => SignInPart<BackendContext> | undefined;
+  /** Its step between the first factor and the session. */
   readonly step?: (settings: BackendOptions) => SignInStep | undefined;
+  /** Its paths that the kernel's pages lead to. */
   readonly ways?: (settings: BackendOptions) => Ways;
   /** Parts of the context, in place of those of the kernel that do nothing. */
   readonly parts?: (base: PartsBase) => Partial<RoomParts>;
+  /** What guards and replies ask of it. */
   readonly adapter?: (backend: BackendContext) => AdapterSlots;
 }
 

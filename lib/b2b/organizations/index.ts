@@ -4,7 +4,6 @@ import { organizationRoute } from './switch-route.ts';
 
 /** The choice of an organization at the sign-in, and the switch to another one. */
 export const organizations: Feature = {
-  name: 'organizations',
   routes: (context) => [organizationRoute(context)],
   question: selection,
 };

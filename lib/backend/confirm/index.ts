@@ -3,7 +3,6 @@ import { confirmRoute } from './route.ts';
 
 /** `token_hash` links of emails, and the question before one replaces another user's session. */
 export const confirm: Feature = {
-  name: 'confirm',
   routes: (backend) => [confirmRoute(backend)],
   step: ({ confirmPath }) => ({ name: 'account', path: confirmPath }),
 };

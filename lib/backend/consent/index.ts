@@ -29,7 +29,6 @@ function routes(backend: BackendContext): readonly AuthRoute[] {
 
 /** The consent page of the project's OAuth server, and the apps that users have allowed. */
 export const consent: Feature = {
-  name: 'consent',
   routes,
   adapter: ({ settings }) => ({ keepsOpener: settings.oauthConsent }),
 };

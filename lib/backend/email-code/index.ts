@@ -22,7 +22,6 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
 
 /** Sign-in by a code or link sent by email. */
 export const emailCode: Feature = {
-  name: 'email-code',
   routes: (backend) => (offers(backend.settings, 'code') ? [codeRoute(backend)] : []),
   signIn: (settings) => (offers(settings, 'code') ? { show } : undefined),
 };

@@ -5,7 +5,6 @@ import { verifyRoute } from './verify-route.ts';
 
 /** Second factors: authenticator apps, phones, and security keys where passkeys are on. */
 export const factors: Feature = {
-  name: 'factors',
   routes: (backend) => [verifyRoute(backend), enrollRoute(backend)],
   step: ({ verifyPath }) => ({ name: 'factor', path: verifyPath }),
   adapter: (backend) => ({

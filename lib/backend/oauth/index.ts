@@ -5,7 +5,6 @@ import { startOAuth, startsAtOnce } from './start.ts';
 
 /** Sign-in with an OAuth provider, which comes back through the callback. */
 export const oauth: Feature = {
-  name: 'oauth',
   signIn: () => ({
     open(backend, request) {
       const isForProvider = request.query.has('provider') || startsAtOnce(backend.settings, wantsOtherAccount(request));

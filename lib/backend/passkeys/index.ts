@@ -33,7 +33,6 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
 
 /** Sign-in with a passkey, and the page of an account's passkeys. */
 export const passkeys: Feature = {
-  name: 'passkeys',
   routes(backend) {
     if (!offers(backend.settings, 'passkey')) return [];
     return [passkeyRoute(backend), passkeysRoute(backend), passkeyScriptRoute(backend.settings)];

@@ -48,6 +48,5 @@ ${buttons}`;
 });
 
 export const password: Feature = {
-  name: 'password',
   signIn: (settings) => (offers(settings, 'password') ? { submit, show } : undefined),
 };

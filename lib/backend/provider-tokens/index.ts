@@ -3,6 +3,5 @@ import { createHeldProviderTokens } from './held.ts';
 
 /** The OAuth providers' own tokens, for `onSignIn` and, where the options keep them, in the session's cookie. */
 export const providerTokens: Feature = {
-  name: 'provider-tokens',
   parts: ({ settings }) => ({ providerTokens: createHeldProviderTokens(settings) }),
 };

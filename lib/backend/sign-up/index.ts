@@ -20,7 +20,6 @@ const show: SignInPart<BackendContext>['show'] = ({ settings, text }, request, s
 
 /** New accounts with email and password, and the email that confirms their address. */
 export const signUp: Feature = {
-  name: 'sign-up',
   routes: (backend) => [resendRoute(backend), ...(isOpen(backend.settings) ? [signUpRoute(backend)] : [])],
   signIn: (settings) => (isOpen(settings) ? { show } : undefined),
   ways: ({ resendPath }) => ({ resend: resendPath }),

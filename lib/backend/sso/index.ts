@@ -15,7 +15,6 @@ const show: SignInPart<BackendContext>['show'] = ({ settings, text }, request, s
 
 /** SAML single sign-on by the email's domain. */
 export const sso: Feature = {
-  name: 'sso',
   routes: (backend) => (backend.settings.sso ? [ssoRoute(backend)] : []),
   signIn: (settings) => (settings.sso ? { show } : undefined),
 };

@@ -82,7 +82,7 @@ export function createCounter({ limit, isClosedByLast, store, maxKeys, now }: Co
   };
 }
 
-/** The library's memory, with a fixed number of keys of about 500 bytes: a flood evicts the least recently counted ones. */
+/** The library's memory, with a fixed number of keys of about 700 bytes: a flood evicts the least recently counted ones. */
 class BoundedMemory extends RateLimiterMemory {
   readonly #keys;
 

@@ -3,6 +3,5 @@ import { createAttempts } from './limits.ts';
 
 /** Limits of failed sign-ins, before the backend is asked. */
 export const throttle: Feature = {
-  name: 'throttle',
   parts: ({ settings, emit }) => ({ attempts: createAttempts({ ...settings, emit }) }),
 };
