@@ -37,6 +37,15 @@ describe('a sign-in in progress', () => {
     expect((await visitor.get('/notes')).json.data).toEqual([]);
   });
 
+  it('leads to no page that the options have switched off, and grants nothing', async () => {
+    await start({ options: { signInMethods: ['code'] } });
+    const visitor = app.visitor();
+    await setPending(visitor, 'password');
+    const { status, json } = await visitor.getJson('/auth/callback?code=reloaded');
+    expect([status, json.error]).toEqual([403, expect.objectContaining({ code: 'sign_in_incomplete' })]);
+    expect((await visitor.getJson('/api/me')).status).toBe(401);
+  });
+
   it('ends with sign-out, at the backend as well', async () => {
     await start();
     const visitor = app.visitor();

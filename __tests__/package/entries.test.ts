@@ -2,44 +2,15 @@ import { execFile, spawn } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
+import { serverNames } from '../support/exported-names.ts';
 import { inDirectory, installTarball, languages, sdks, typeErrors } from '../support/consumer.ts';
 
 const run = promisify(execFile);
 
-/** What every server entry exports. */
-const serverFunctions = [
-  'AuthError',
-  'ConfigurationError',
-  'authInfo',
-  'authenticateUpgrade',
-  'createNonce',
-  'createTokenVerifier',
-  'currentSession',
-  'endSession',
-  'forwardAuth',
-  'getSession',
-  'messageOf',
-  'protectResource',
-  'refuseUpgrade',
-  'renewSession',
-  'requireSameOrigin',
-  'requireSession',
-  'sessionEnded',
-  'storeSession',
-  'takeNonce',
-];
-
 const entries: Readonly<Record<string, readonly string[]>> = {
-  'express-auth-adapters': [
-    ...serverFunctions,
-    'b2bAuth',
-    'backendAuth',
-    'getSupabaseClient',
-    'sqlSession',
-    'withUser',
-  ],
-  'express-auth-adapters/b2b': [...serverFunctions, 'b2bAuth'],
-  'express-auth-adapters/backend': [...serverFunctions, 'backendAuth', 'getSupabaseClient', 'sqlSession', 'withUser'],
+  'express-auth-adapters': [...serverNames, 'b2bAuth', 'backendAuth', 'getSupabaseClient', 'sqlSession', 'withUser'],
+  'express-auth-adapters/b2b': [...serverNames, 'b2bAuth'],
+  'express-auth-adapters/backend': [...serverNames, 'backendAuth', 'getSupabaseClient', 'sqlSession', 'withUser'],
   'express-auth-adapters/client': ['createB2bClient', 'createBackendClient', 'createPasskey', 'getPasskey'],
   'express-auth-adapters/passport': ['passportShape'],
   'express-auth-adapters/redis': ['createRedisCoordinator'],

@@ -1,0 +1,22 @@
+/** What every entry of a server exports. */
+export const serverNames = [
+  'AuthError',
+  'ConfigurationError',
+  'authInfo',
+  'authenticateUpgrade',
+  'createNonce',
+  'createTokenVerifier',
+  'currentSession',
+  'endSession',
+  'forwardAuth',
+  'getSession',
+  'messageOf',
+  'protectResource',
+  'refuseUpgrade',
+  'renewSession',
+  'requireSameOrigin',
+  'requireSession',
+  'sessionEnded',
+  'storeSession',
+  'takeNonce',
+];
