@@ -54,11 +54,12 @@ export function roomsOf({ capabilities, roomsIn, notRooms }: House, folders: rea
     });
 }
 
-/** They look for all blocks of the docs, and for all pages that a suite names. */
+/** They look for all blocks of the docs, for all pages that a suite names, and for all functions that the skill names. */
 const comparingTitles = [
   'the examples of README and docs are all run except for',
   'a page as data is named here for every kind of the adapter',
   'the outlines are of all account pages',
+  'the skill names only functions',
 ];
 
 /** The titles of cases that do not name the room, where a suite takes them from lib/. */
