@@ -1,6 +1,7 @@
 /**
  * Shows that a capability is a room: copies the tree into a temporary folder, takes the room's folder away and the lines that name
- * it, and runs types, lint and all suites of `npm test` but the room's own, and the cases of others that name it.
+ * it, and runs types, lint and the suites of `npm test` that the room can reach: by imports, or because they read files or start
+ * processes. All others run on the same code as before. The room's own, and the cases of others that name it, are left out.
  *
  *     npm run without -- <room> … [--list | --keep]     such as `passkeys`, `sql`
  *     npm run without -- --all                          one room after the other
@@ -25,7 +26,7 @@ import {
 } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import config from '../jest.config.ts';
 import type { House } from './house.ts';
@@ -215,20 +216,39 @@ function run(to: string, name: string, args: readonly string[]): boolean {
   return status === 0;
 }
 
-/** In a turn: lint of lib/ and of what is not as it was, and the suites whose turn it is. */
-function argumentsOf(room: Room, { changed }: Result, isTurn: boolean) {
-  const titles = ['--testNamePattern', titlesWithout(room)];
-  if (!isTurn) return { lint: ['.'], suites: titles };
-  const others = globSync('__tests__/**/*.test.ts', { exclude: ['**/node_modules'] })
-    .map((path) => path.replaceAll('\\', '/'))
-    .filter((path) => !hasTurn(path, 'without a room'))
-    .map((path) => `/${path.replaceAll('.', '\\.')}$`);
-  const ignored = [...config.testPathIgnorePatterns, ...others].flatMap((each) => ['--testPathIgnorePatterns', each]);
-  return { lint: ['lib', ...changed], suites: [...titles, ...ignored] };
+const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
+
+/** The suites that the room can reach, in the tree that still has it. */
+function suitesNear({ folder }: Room, paths: readonly string[]): Set<string> {
+  const reading = paths.filter(
+    (path) => /^__tests__\/.*\.ts$/.test(path) && /child_process|node:fs/.test(readFileSync(path, 'utf8')),
+  );
+  const from = [...paths.filter((path) => path.startsWith(`${folder}/`)), ...reading];
+  const found = execFileSync(process.execPath, [...jest, '--listTests', '--findRelatedTests', ...from], {
+    encoding: 'utf8',
+  });
+  const all = found.split('\n').filter((path) => path !== '');
+  return new Set(all.map((path) => relative(process.cwd(), path).replaceAll('\\', '/')));
 }
 
-/** What a case that was taken away leaves behind in its suite; the tree with all rooms is linted for it. */
-const leftBehind = ['--rule', 'prefer-const: off', '--rule', '@typescript-eslint/require-await: off'];
+/** Lint of lib/ and of what is not as it was, and the suites near the room; in a turn only those whose turn it is. */
+function argumentsOf(room: Room, { changed }: Result, paths: readonly string[], isTurn: boolean) {
+  const near = suitesNear(room, paths);
+  const ignored = paths
+    .filter((path) => path.endsWith('.test.ts'))
+    .filter((path) => !near.has(path) || (isTurn && !hasTurn(path, 'without a room')))
+    .map((path) => `/${path.replaceAll('.', '\\.')}$`);
+  const patterns = [...config.testPathIgnorePatterns, ...ignored].flatMap((each) => ['--testPathIgnorePatterns', each]);
+  return { lint: ['lib', ...changed], suites: ['--testNamePattern', titlesWithout(room), ...patterns] };
+}
+
+/** What a line that was taken away leaves behind in suites, examples and bench/; the tree with all rooms is linted for it. */
+const leftBehind = [
+  'prefer-const',
+  '@typescript-eslint/require-await',
+  '@typescript-eslint/no-unused-vars',
+  '@typescript-eslint/no-empty-function',
+].flatMap((rule) => ['--rule', `${rule}: off`]);
 
 /** @returns whether everything passed */
 function tryWithout(room: Room, options: readonly string[]): boolean {
@@ -239,8 +259,7 @@ function tryWithout(room: Room, options: readonly string[]): boolean {
   copyTree(paths, to);
   const result = takeAway(room, paths, to);
   printLists(result);
-  const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
-  const { lint, suites } = argumentsOf(room, result, options.includes('--turn'));
+  const { lint, suites } = argumentsOf(room, result, paths, options.includes('--turn'));
   const hasPassed =
     result.problems.length === 0 &&
     (options.includes('--list') ||
