@@ -1,5 +1,5 @@
 import { remove } from '../tools/without-removal.ts';
-import { filesOf, roomsOf, textKeysOf, withoutBlocks } from '../tools/without.ts';
+import { filesOf, optionKeysOf, roomsOf, textKeysOf, withoutBlocks } from '../tools/without.ts';
 
 const room = 'lib/backend/passkeys';
 const lib = {
@@ -174,6 +174,18 @@ describe('of suites are left out', () => {
     expect(now('__tests__/b.test.ts')).toBeUndefined();
   });
 
+  it('no use of a parameter that is called like it', () => {
+    const { now } = without({
+      '__tests__/a.test.ts': [
+        "import { passkeys } from '../lib/backend/passkeys/index.ts';",
+        "it('one', () => list.map((passkeys) => passkeys.id));",
+        "it('two', () => list.map(() => passkeys));",
+        '',
+      ].join('\n'),
+    });
+    expect(now('__tests__/a.test.ts')).toBe("\nit('one', () => list.map((passkeys) => passkeys.id));\n");
+  });
+
   it('a statement of what an application is given at its start', () => {
     const { now } = without(
       {
@@ -243,6 +255,17 @@ it('the texts of a room go from each translation', () => {
   const texts = { 'lib/texts/de.ts': "export const de = {\n  add: 'Neu',\n  code: 'Code',\n};\n" };
   const { texts: now } = remove(texts, { files: [], textKeys: keys });
   expect(now.get('lib/texts/de.ts')).toBe("export const de = {\n  code: 'Code',\n};\n");
+});
+
+it('the options of a room go from the table of options', () => {
+  const keys = optionKeysOf(
+    'const parts = {\n  label: text,\n};\nexport const passkeyEntries = {\n  /** A. */\n  passkey: yes,\n};\n',
+  );
+  expect([...keys]).toEqual(['passkey']);
+  const table = 'tools/option-table.ts';
+  const texts = { [table]: "const groups = [{ options: ['url', 'passkey'] }];\nconst label = ['passkeyPath'];\n" };
+  const { texts: now } = remove(texts, { files: [], optionKeys: keys });
+  expect(now.get(table)).toBe("const groups = [{ options: ['url'] }];\nconst label = ['passkeyPath'];\n");
 });
 
 it('code blocks of the docs that name a room are left out, and no others', () => {

@@ -31,6 +31,8 @@ export interface Start {
   readonly folder?: string;
   /** Keys of texts that go from the translations. */
   readonly textKeys?: ReadonlySet<string>;
+  /** Names of options that go from the groups of the table. */
+  readonly optionKeys?: ReadonlySet<string>;
   /** Places that the compiler complains about. */
   readonly places?: readonly Place[];
 }
@@ -43,8 +45,14 @@ export interface Place {
   readonly isUnused: boolean;
 }
 
-/** Suites that list exports and folders: there a room is named by its exports and by its folder alone. */
-const listing = ['exports', 'package/entries', 'architecture'].map((name) => `__tests__/${name}.test.ts`);
+/** It lists options and their interfaces. */
+const optionTable = 'tools/option-table.ts';
+
+/** What lists exports and folders: there a room is named by its exports and by its folder alone. */
+const listing = [
+  ...['exports', 'package/entries', 'architecture'].map((name) => `__tests__/${name}.test.ts`),
+  optionTable,
+];
 
 const isSuite = (path: string): boolean => path.endsWith('.test.ts');
 const isLib = (path: string): boolean => path.startsWith('lib/');
@@ -56,7 +64,7 @@ const isLib = (path: string): boolean => path.startsWith('lib/');
  */
 export function remove(texts: Texts, start: Start): Removal {
   const tree = new Tree(texts, start.files);
-  const { places = [], textKeys = new Set(), words, folder } = start;
+  const { places = [], textKeys = new Set(), optionKeys = new Set(), words, folder } = start;
   for (const { path, start: at, isUnused } of places) {
     const node = tree.nodeAt(path, at);
     if (isUnused) tree.takeUnused(path, node);
@@ -65,6 +73,7 @@ export function remove(texts: Texts, start: Start): Removal {
   if (folder !== undefined) for (const path of listing) tree.takeText(path, folder);
   if (words !== undefined) for (const path of Object.keys(texts).filter(isSuite)) tree.takeNamed(path, words);
   for (const path of Object.keys(texts).filter((each) => each.startsWith('lib/texts/'))) tree.takeKeys(path, textKeys);
+  for (const key of optionKeys) tree.takeText(optionTable, key);
   tree.follow();
   return tree.result();
 }
@@ -223,7 +232,7 @@ class Tree {
   #takeUses(path: string, name: ts.Identifier): void {
     const block = blockAround(name);
     const isOwn = !ts.isImportSpecifier(name.parent) && !ts.isImportClause(name.parent);
-    for (const node of descendants(block).filter((each) => isUse(each, name.text))) {
+    for (const node of descendants(block).filter((each) => isUse(each, name.text) && !isShadowed(each, block))) {
       const hook = isOwn && isSuite(path) ? upward(node).find(isHook) : undefined;
       if (hook !== undefined && isPlainCall(node)) this.#takeGroup(path, hook);
       this.take(path, node);
@@ -623,7 +632,7 @@ function blockAround(node: ts.Node): ts.Node {
   return upward(node.parent).find(ts.isBlock) ?? node.getSourceFile();
 }
 
-function isUse(node: ts.Node, name: string): boolean {
+function isUse(node: ts.Node, name: string): node is ts.Identifier {
   if (!ts.isIdentifier(node) || node.text !== name) return false;
   const { parent } = node;
   if (ts.isPropertyAccessExpression(parent) || ts.isQualifiedName(parent)) {
@@ -634,6 +643,15 @@ function isUse(node: ts.Node, name: string): boolean {
   if (ts.isBindingElement(parent)) return parent.initializer === node;
   const isKey = 'name' in parent && parent.name === node && !ts.isShorthandPropertyAssignment(parent);
   return !isKey && !ts.isImportClause(parent);
+}
+
+/** A function between the two has a parameter of this name. */
+function isShadowed(use: ts.Identifier, block: ts.Node): boolean {
+  const inside = upward(use);
+  return inside
+    .slice(0, inside.includes(block) ? inside.indexOf(block) : undefined)
+    .filter(ts.isFunctionLike)
+    .some(({ parameters }) => parameters.some(({ name }) => bound(name).some(({ text }) => text === use.text)));
 }
 
 function nameOf(name: ts.PropertyName): string {

@@ -59,7 +59,7 @@ export function roomsOf({ capabilities, roomsIn, notRooms }: House, folders: rea
 const comparingTitles = [
   'the examples of README and docs are all run except for',
   'a page as data is named here for every kind of the adapter',
-  'the outlines are of all account pages',
+  'the outlines are of all ',
   'the skill names only functions',
 ];
 
@@ -79,6 +79,12 @@ export function filesOf({ folder, words }: Room, paths: readonly string[]): stri
 /** The keys of the texts that a room brings along. */
 export function textKeysOf(text: string): Set<string> {
   return new Set([...text.matchAll(/^ {2}'?([\w.-]+)'?:/gm)].map(([, key = '']) => key));
+}
+
+/** The names of the options that a room brings along. */
+export function optionKeysOf(text: string): Set<string> {
+  const entries = [...text.matchAll(/^export const \w+Entries = \{\n([^]*?)^\};$/gm)];
+  return new Set(entries.flatMap(([, inner = '']) => [...textKeysOf(inner)]));
 }
 
 const git = (...args: readonly string[]): string[] =>
@@ -140,6 +146,7 @@ function takeAway(room: Room, paths: readonly string[], to: string): Result {
   );
   const textsFile = `${room.folder}/texts.ts`;
   const textKeys = textsFile in texts ? textKeysOf(texts[textsFile] ?? '') : new Set<string>();
+  const optionKeys = optionKeysOf(texts[`${room.folder}/options.ts`] ?? '');
   const files = [...filesOf(room, paths), ...comparing];
   for (const path of files) rmSync(join(to, path));
   const removed: Removed[] = files.map((path) => ({ path, line: 0, text: '' }));
@@ -170,7 +177,7 @@ function takeAway(room: Room, paths: readonly string[], to: string): Result {
   }
   // Cases that run the blocks of a page name the page.
   const words = new RegExp([room.words.source, ...incomplete].join('|'), 'i');
-  apply({ files, words, folder: room.folder.replace(/^lib\//, ''), textKeys });
+  apply({ files, words, folder: room.folder.replace(/^lib\//, ''), textKeys, optionKeys });
   const check = createTypeCheck(to, `${to}.tsbuildinfo`);
   for (let round = 0; round < 12; round += 1) {
     const found = check();
@@ -248,6 +255,7 @@ const leftBehind = [
   '@typescript-eslint/require-await',
   '@typescript-eslint/no-unused-vars',
   '@typescript-eslint/no-empty-function',
+  '@typescript-eslint/no-unnecessary-condition',
 ].flatMap((rule) => ['--rule', `${rule}: off`]);
 
 /** @returns whether everything passed */

@@ -14,12 +14,12 @@ const returnTo = '  returnTo=/account?tab=1';
 const queried = 'returnTo=%2Faccount%3Ftab%3D1';
 const tooMany = (time: string): string => `alert: Too many attempts. Try again in ${time}.`;
 
-const providers = (all: readonly (readonly [name: string, label: string])[]): string[] => [
+const oauthLinks = (all: readonly (readonly [name: string, label: string])[]): string[] => [
   ...all.map(([name, label]) => `Continue with ${label} → /auth/login?provider=${name}&${queried}`),
   'or: or',
 ];
 const gitHub = ['github', 'GitHub'] as const;
-const two = providers([gitHub, ['google', 'Google']]);
+const two = oauthLinks([gitHub, ['google', 'Google']]);
 
 /** Its heading names the application, so no line below does. */
 const signIn = (...lines: readonly string[]): string[] => [
@@ -166,7 +166,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...toSignUp,
   ],
   'sign-in, many providers': signIn(
-    ...providers([
+    ...oauthLinks([
       ['google', 'Google'],
       gitHub,
       ['azure', 'Microsoft'],
@@ -208,7 +208,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...toSignUp,
   ),
   'sign-in, passkey': signIn(
-    ...providers([gitHub]),
+    ...oauthLinks([gitHub]),
     ...passwordForm([...email(' webauthn email autofocus'), ...password('')], insteadCode),
     ...ceremony('form to /auth/passkey, script: get {} data-autofill', '[Sign in with a passkey] quiet'),
     ...toSignUp,
@@ -222,11 +222,11 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'sign-in, passkey only': signInRefused(
     '422',
     'alert: That didn’t work. Try again, or choose another way.',
-    ...providers([gitHub]),
+    ...oauthLinks([gitHub]),
     fallback,
     ...ceremony('form to /auth/passkey, script: get {}', '[Sign in with a passkey]'),
   ),
-  'sign-in, codes only': signIn(...providers([gitHub]), ...codeForm(' email autofocus'), toSso),
+  'sign-in, codes only': signIn(...oauthLinks([gitHub]), ...codeForm(' email autofocus'), toSso),
   'sign-in, every way': signIn(
     ...passwordForm([...email(' email = ada@example.com'), ...password(' autofocus')], insteadCode),
     toSso,

@@ -46,7 +46,7 @@ describe('cookieOptions.partitioned', () => {
 
 interface Walk {
   readonly app: B2bApp | BackendApp;
-  /** Requests that write every kind of cookie that the adapter has, in turn, each with the kinds that it writes first. */
+  /** Requests that write every kind of cookie that the adapter has, in turn, each with kinds that it writes. */
   readonly steps: readonly (readonly [kinds: readonly string[], step: Step])[];
 }
 
@@ -103,7 +103,7 @@ async function backendWalk(): Promise<Walk> {
     app,
     steps: [
       [['state', 'code-verifier'], (visitor) => visitor.get('/auth/login?provider=github')],
-      [['code-verifier'], (visitor) => visitor.postJson('/auth/forgot', { email: ada.email })],
+      [['state', 'code-verifier'], (visitor) => visitor.postJson('/auth/forgot', { email: ada.email })],
       [['ceremony'], (visitor) => visitor.postJson('/auth/passkey', {})],
       [['nonce'], (visitor) => visitor.getJson('/own/nonce')],
       [[], (visitor) => visitor.postJson('/own/take')],
