@@ -128,6 +128,19 @@ describe('of suites are left out', () => {
     expect(now('__tests__/a.test.ts')).not.toContain("%s', () => expect(1)");
   });
 
+  it('the rows of a table of cases, not what names it in them', () => {
+    const { now } = without(
+      {
+        '__tests__/a.test.ts': suite(
+          "const data = { one: { links: ['/auth/passkey', '/'] }, two: { links: ['/'] } };",
+          "it.each(Object.entries(data))('%s', (_, row) => expect(features).toBe(row));",
+        ),
+      },
+      /passkey/,
+    );
+    expect(now('__tests__/a.test.ts')).toContain("const data = { two: { links: ['/'] } };");
+  });
+
   it('the cases that use a function that names it, in another file too', () => {
     const { now } = without({
       '__tests__/support/app.ts': [

@@ -455,6 +455,7 @@ function suiteUnit(node: ts.Node): ts.Node {
   if (ts.isPropertyAssignment(node.parent) && node.parent.name === node && !isOfCall(node.parent)) return node.parent;
   const statement = ownStatement(node);
   return (
+    rowOfCases(node, statement) ??
     setUpStatement(node, statement) ??
     outermostItem(node, statement) ??
     upward(node, statement).find((each) => isMember(each) && !isOfCall(each)) ??
@@ -471,6 +472,16 @@ function ownStatement(node: ts.Node): ts.Node {
     if (ts.isStatement(each) && !ts.isBlock(each)) found = each;
   }
   return found;
+}
+
+/** Of a table whose rows are cases, as in `it.each(Object.entries(table))`: the row. */
+function rowOfCases(node: ts.Node, statement: ts.Node): ts.Node | undefined {
+  const file = node.getSourceFile();
+  if (!ts.isVariableStatement(statement) || listing.includes(file.fileName)) return undefined;
+  const names = declaredIn(statement).map(({ name }) => name.text);
+  if (!names.some((name) => new RegExp(`\\.each\\(Object\\.(?:entries|keys)\\(${name}\\)`).test(file.text)))
+    return undefined;
+  return upward(node, statement).findLast((each) => ts.isObjectLiteralElement(each));
 }
 
 /** What an application is given at its start, as in `start({ after: (host) => { host.use(…); } })`, goes by statements. */
