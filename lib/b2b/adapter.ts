@@ -13,7 +13,7 @@ import { sharedText } from '../pages/texts.ts';
 import type { B2bSession, B2bSessionBody, Session } from '../types.ts';
 import type { Emit } from '../session/events.ts';
 import { callbackRoute } from './callback.ts';
-import { authkitServer } from './connect.ts';
+import { authkitServer } from './authorization-server.ts';
 import { b2bPart, createB2bContext } from './context.ts';
 import { features } from './features.ts';
 import { readB2bOptions } from './options.ts';

@@ -7,7 +7,7 @@ import { createSessionWriter } from '../session/source.ts';
 import { createSessions } from '../session/sessions.ts';
 import { createKeySet } from '../session/keys.ts';
 import type { KeySetOptions } from '../session/keys.ts';
-import { createVerifyForResource } from './connect.ts';
+import { createVerifyForResource } from './authorization-server.ts';
 import { createFlowCookies } from './flow-cookie.ts';
 import type { B2bOptions } from './options.ts';
 import { createSeal } from './seal.ts';

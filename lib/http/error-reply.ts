@@ -14,8 +14,8 @@ import { errorPage } from '../pages/error-page.ts';
 import type { ErrorPageParts } from '../pages/error-page.ts';
 import { otherAccountUrl } from '../pages/page.ts';
 import { accountName } from '../pages/texts.ts';
-import { asError, goOn, isError } from './go-on.ts';
-import type { Next } from './go-on.ts';
+import { asError, callNext, isError } from './next.ts';
+import type { Next } from './next.ts';
 import { isPrivate } from './origin.ts';
 import { json, redirect, showReply } from './reply.ts';
 import type { Reply } from './reply.ts';
@@ -31,7 +31,7 @@ export function refuse(
   // Also where the application answers: another visitor may get something else here.
   keepPrivate(res);
   if (!(error instanceof AuthError)) {
-    goOn(next, asError(error));
+    callNext(next, asError(error));
     return;
   }
   explainDecision(request, () => refusalReason(request, error));
@@ -60,7 +60,7 @@ function failOnce(refusal: AuthError, next: Next): Next {
   return (failure) => {
     if (isDone) return;
     isDone = true;
-    goOn(next, isError(failure) ? failure : refusal);
+    callNext(next, isError(failure) ? failure : refusal);
   };
 }
 

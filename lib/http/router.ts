@@ -9,7 +9,7 @@ import { refuseCrossSite, refuseUnintended } from './origin.ts';
 import { registerRouter } from './adapter.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
 import { challengeRedirect, jsonErrorReply, refuse } from './error-reply.ts';
-import type { Next } from './go-on.ts';
+import type { Next } from './next.ts';
 import { guard } from './guard/guard.ts';
 import { createMountCheck, isAnsweredLater } from './mount/mounts.ts';
 import { stylesheetFor } from '../pages/style.ts';

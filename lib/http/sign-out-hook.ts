@@ -4,7 +4,7 @@ import { causeOf } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { partKey } from './adapter.ts';
 import type { AuthRequest } from './request.ts';
-import { asError } from './go-on.ts';
+import { asError } from './next.ts';
 import type { Reply } from './reply.ts';
 
 /** A sign-out by the adapter's own route. */

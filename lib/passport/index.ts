@@ -1,5 +1,5 @@
 /** `express-auth-adapters/passport`: the members that Passport gives a request, for code that still reads them. */
-import { asError, goOn } from '../http/go-on.ts';
+import { asError, callNext } from '../http/next.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import { getSession } from '../http/get-session.ts';
@@ -54,8 +54,8 @@ export function passportShape<User, Name extends AdapterName = AdapterName>(
 
   return (req, res, next) => {
     shape(req, res).then(
-      () => goOn(next),
-      (error: unknown) => goOn(next, asError(error)),
+      () => callNext(next),
+      (error: unknown) => callNext(next, asError(error)),
     );
   };
 }

@@ -694,13 +694,13 @@ describe('nested calls of withUser', () => {
 
   it('that begin after the transaction have one of their own', async () => {
     let later: Promise<unknown> | undefined;
-    let goOn = (): void => undefined;
-    const gate = new Promise<void>((resolve) => (goOn = resolve));
+    let callNext = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (callNext = resolve));
     await start(async (req) => {
       await withUser(pool, req, () => {
         later = gate.then(() => withUser(pool, req, selectOne));
       });
-      goOn();
+      callNext();
       return later;
     });
     expect((await (await app.signedIn()).getJson('/sql')).status).toBe(200);

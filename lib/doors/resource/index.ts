@@ -10,7 +10,7 @@ import type { Adapter } from '../../http/adapter.ts';
 import { firstAuthRequest, passAdapter } from '../../http/passed-adapters.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { admitBearer, challengeFor, refuseUnaccepted, tokenSession } from '../../http/guard/bearer.ts';
-import type { Next } from '../../http/go-on.ts';
+import type { Next } from '../../http/next.ts';
 import { isExpress, isHeadOpen, mountPath, requestTarget, varyOn } from '../../http/message.ts';
 import type { HostRequest } from '../../http/message.ts';
 import { declareResource, ownerOfRootForm, pathsOf, rootForm, serveMetadata } from './metadata.ts';

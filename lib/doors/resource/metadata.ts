@@ -7,7 +7,7 @@ import type { Adapter } from '../../http/adapter.ts';
 import { passAdapter } from '../../http/passed-adapters.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { jsonErrorReply, refuse } from '../../http/error-reply.ts';
-import type { Next } from '../../http/go-on.ts';
+import type { Next } from '../../http/next.ts';
 import { stackedHandlers } from '../../http/mount/express-stack.ts';
 import { isHeadOpen, varyOn } from '../../http/message.ts';
 import type { HostRequest } from '../../http/message.ts';

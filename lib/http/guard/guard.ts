@@ -5,8 +5,8 @@ import { guardByBearer, isBearerRequest, refuseBearer } from './bearer.ts';
 import type { BearerRules } from './bearer.ts';
 import { refuse, explainDecision, signedOutReason } from '../error-reply.ts';
 import { isExplaining } from '../../session/events.ts';
-import { goOn } from '../go-on.ts';
-import type { Next } from '../go-on.ts';
+import { callNext } from '../next.ts';
+import type { Next } from '../next.ts';
 import type { AuthRequest } from '../request.ts';
 import { sendReply } from '../reply.ts';
 import type { Reply } from '../reply.ts';
@@ -40,7 +40,7 @@ export function guard(request: AuthRequest, rules: GuardRules, next: Next): void
   void decide(request, rules, known, next);
 }
 
-/** `next` is called by `goOn`, outside of `try`: a later handler's error is not the guard's error. */
+/** `next` is called by `callNext`, outside of `try`: a later handler's error is not the guard's error. */
 async function decide(
   request: AuthRequest,
   { demand, challenge }: GuardRules,
@@ -67,7 +67,7 @@ async function decide(
     }
     explainDecision(request, () => (known === undefined ? 'let in' : 'let in, with a session from the cache'));
     request.admit();
-    goOn(next);
+    callNext(next);
   } catch (error) {
     refuse(request, error, next);
   }

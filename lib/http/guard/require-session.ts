@@ -6,7 +6,7 @@ import type { AdapterName, B2bSession, BackendSession, Session } from '../../typ
 import { passedAs } from '../passed-adapters.ts';
 import { notMounted } from '../get-session.ts';
 import type { AuthRequest } from '../request.ts';
-import type { Next } from '../go-on.ts';
+import type { Next } from '../next.ts';
 import { challengeWith } from '../error-reply.ts';
 import { guard } from './guard.ts';
 import type { GuardRules } from './guard.ts';
