@@ -148,9 +148,9 @@ describe('a new session is kept when the provider refuses a late refresh with th
     const gate = one.supabase.gate('refresh');
     const [first, late] = [before(visitor, one).get('/api/me'), before(visitor, other).get('/api/me')];
     await gate.waitFor(1);
+    await postForm(visitor, '/auth/login', ada);
     gate.open();
     receive(visitor, await first);
-    await postForm(visitor, '/auth/login', ada);
     receive(visitor, await late);
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
