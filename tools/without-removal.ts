@@ -559,9 +559,9 @@ function isOfConstant({ parent }: ts.PropertyAssignment): boolean {
   return ts.isVariableDeclaration(parent.parent) && ts.isSourceFile(parent.parent.parent.parent.parent);
 }
 
-/** An item of a list that has a type of its own, such as the value of an option. */
+/** The only item of a list that has a type of its own, such as the value of an option. */
 function isValue(node: ts.Node): boolean {
-  return ts.isStringLiteral(node) && ts.isArrayLiteralExpression(node.parent);
+  return ts.isStringLiteral(node) && ts.isArrayLiteralExpression(node.parent) && node.parent.elements.length === 1;
 }
 
 function listAround(node: ts.Node): ts.Node {

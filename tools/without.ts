@@ -55,11 +55,12 @@ export function roomsOf({ capabilities, roomsIn, notRooms }: House, folders: rea
     });
 }
 
-/** They look for all blocks of the docs, for all pages that a suite names, and for all functions that the skill names. */
+/** They look for all blocks of the docs, all pages that a suite names, all calls of the clients, and all functions of the skill. */
 const comparingTitles = [
   'the examples of README and docs are all run except for',
   'a page as data is named here for every kind of the adapter',
   'the outlines are of all ',
+  'follow the server’s own response bodies',
   'the skill names only functions',
 ];
 

@@ -87,12 +87,12 @@ describe.each(names)('with the key %s', (name) => {
 
   it.each(possible)('and a signature by %s, nothing is known but RS256 and ES256 with their own keys', async (way) => {
     for (const alg of ['RS256', 'ES256', 'PS256', 'RS384', 'ES384', 'EdDSA', 'HS256', 'none', 'rs256', ['RS256'], null])
-      for (const of of [undefined, 'RS256', 'ES256', 'PS256']) {
+      for (const named of [undefined, 'RS256', 'ES256', 'PS256']) {
         const [ours, jose] = await judge(
           tokenOf({ alg }, way, name),
-          published(name, of === undefined ? {} : { alg: of }),
+          published(name, named === undefined ? {} : { alg: named }),
         );
-        const isOwn = fits({ alg, way, name, of });
+        const isOwn = fits({ alg, way, name, of: named });
         expect([ours, isOwn && jose]).toEqual([isOwn, isOwn]);
       }
   });
