@@ -55,7 +55,7 @@ const enrollment = {
   uri: 'otpauth://totp/Northwind:ada@example.com?algorithm=SHA1&digits=6&issuer=Northwind&period=30&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
 };
 const passkey: Passkey = { id: 'p', name: '', createdAt, lastUsedAt: '' };
-const withPasskeys = ['password', 'code', 'passkey'] as const satisfies BackendAuthOptions['signInMethods'];
+const withPasskeys: NonNullable<BackendAuthOptions['signInMethods']> = ['password', 'code', 'passkey'];
 /** As GoTrue's SDK tells it. */
 const shortPassword = { message: 'Password should be at least 12 characters.', reasons: ['length'] };
 const resend = resendAfter(60, Date.UTC(2026, 0, 31, 9, 5));
