@@ -61,6 +61,7 @@ const comparingTitles = [
   'a page as data is named here for every kind of the adapter',
   'the outlines are of all ',
   'follow the server’s own response bodies',
+  'names an existing test at the end of each promise',
   'the skill names only functions',
 ];
 

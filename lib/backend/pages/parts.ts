@@ -184,9 +184,9 @@ export function forgotLink(
   site: Site,
   request: PageRequest,
   state: Pick<FormState, 'returnTo' | 'isOtherAccount'>,
-): HtmlValue {
+): Html | undefined {
   const href = forgotUrl(site, request, state);
-  return href !== undefined && html`<a href="${safeHref(href)}">${site.text.toForgotLink}</a>`;
+  return href === undefined ? undefined : html`<a href="${safeHref(href)}">${site.text.toForgotLink}</a>`;
 }
 
 export function backToSignIn({ text }: Site, request: PageRequest, { returnTo }: Pick<FormState, 'returnTo'>): Html {
