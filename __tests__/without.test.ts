@@ -215,6 +215,20 @@ describe('of suites are left out', () => {
     expect(now('__tests__/a.test.ts')).toContain('const app = start({ after: (host) => {\n  host.get(1);\n} });');
   });
 
+  it('a route of an application that suites share', () => {
+    const { now } = without({
+      '__tests__/support/app.ts': [
+        "import { passkeys } from '../../lib/backend/passkeys/index.ts';",
+        'export function start(host) {',
+        "  host.get('/one', passkeys);",
+        "  host.get('/two', () => 2);",
+        '}',
+        '',
+      ].join('\n'),
+    });
+    expect(now('__tests__/support/app.ts')).toBe("\nexport function start(host) {\n  host.get('/two', () => 2);\n}\n");
+  });
+
   it('a property that is named after it, and a list of nothing with what it is for', () => {
     const { now } = without(
       {

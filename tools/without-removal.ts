@@ -455,6 +455,7 @@ function suiteUnit(node: ts.Node): ts.Node {
   if (ts.isPropertyAssignment(node.parent) && node.parent.name === node && !isOfCall(node.parent)) return node.parent;
   const statement = ownStatement(node);
   return (
+    routeStatement(node, statement) ??
     rowOfCases(node, statement) ??
     setUpStatement(node, statement) ??
     outermostItem(node, statement) ??
@@ -472,6 +473,15 @@ function ownStatement(node: ts.Node): ts.Node {
     if (ts.isStatement(each) && !ts.isBlock(each)) found = each;
   }
   return found;
+}
+
+/** A route that an application of several suites has, as in `host.get('/notes', …)`, goes alone. */
+function routeStatement(node: ts.Node, within: ts.Node): ts.Node | undefined {
+  const isRoute = (each: ts.Node): boolean =>
+    ts.isExpressionStatement(each) && /^(?:host|app)\.(?:all|get|post|use)\(\s*['"/]/.test(each.getText());
+  return within.getSourceFile().fileName.startsWith('__tests__/support/')
+    ? upward(node, within).find(isRoute)
+    : undefined;
 }
 
 /** Of a table whose rows are cases, as in `it.each(Object.entries(table))`: the row. */
