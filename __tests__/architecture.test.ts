@@ -18,7 +18,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
     pages: ['express', 'negotiator', 'node:http', 'valibot'],
   },
   {
-    b2b: ['@workos-inc/node', 'express', 'iron-session', 'node:async_hooks', 'node:crypto', 'valibot'],
+    b2b: ['@workos-inc/node', 'express', 'iron-session', 'node:crypto', 'valibot'],
     backend: [
       '@supabase/ssr',
       '@supabase/supabase-js',

@@ -38,6 +38,38 @@ it('stops reading an endless answer', async () => {
   expect(sent).toBeLessThan(2_000_000);
 });
 
+it('calls at the same time each have the signal and the Retry-After of their own', async () => {
+  const asked = [0, 1].map(() => Promise.withResolvers<AbortSignal | undefined>());
+  const answers = [0, 1].map(() => Promise.withResolvers<Response>());
+  let calls = 0;
+  const fetch: typeof globalThis.fetch = (_input, init) => {
+    const call = calls;
+    calls += 1;
+    asked[call]!.resolve(init?.signal ?? undefined);
+    return answers[call]!.promise;
+  };
+  const provider = createProvider(readB2bOptions({ ...credentials, fetch }, {}));
+  const [first, second] = [new AbortController(), new AbortController()];
+  // Two kinds of refresh: a pause of one kind holds up no call of the other.
+  const started = [provider.refresh, provider.createRefresh()].map((refresh, index) =>
+    refresh({ refreshToken: 'token' }, {}, [first, second][index]!.signal).catch((error: unknown) => error),
+  );
+  const signals = await Promise.all(asked.map(({ promise }) => promise));
+  first.abort();
+  expect(signals.map((signal) => signal?.aborted)).toEqual([true, false]);
+  const down = (seconds: string, body: string | ReadableStream) =>
+    new Response(body, { status: 503, headers: { 'content-type': 'application/json', 'retry-after': seconds } });
+  // The first answer's body ends after the whole of the second answer.
+  const body = new TransformStream<Uint8Array, Uint8Array>();
+  answers[0]!.resolve(down('30', body.readable));
+  answers[1]!.resolve(down('7', '{}'));
+  await started[1];
+  const writer = body.writable.getWriter();
+  await writer.write(new TextEncoder().encode('{}'));
+  await writer.close();
+  expect(await Promise.all(started)).toMatchObject([{ retryAfter: 30 }, { retryAfter: 7 }]);
+});
+
 describe('a refresh', () => {
   const closed = closeAfterEach();
 

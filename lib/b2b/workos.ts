@@ -1,11 +1,8 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { WorkOS } from '@workos-inc/node';
-import { createLazy } from '../tools/bounded-map.ts';
 import { withDeadline } from '../tools/deadline.ts';
-import { retryAfterOf } from '../tools/rest.ts';
+import { createRest, retryAfterOf } from '../tools/rest.ts';
 import { defined, isRecord, parseJson, maxAnswerBytes, readText } from '../tools/json.ts';
 import { warnOfSilence } from '../session/events.ts';
-import { createRest } from '../tools/rest.ts';
 import type { ClientFacts } from '../session/source.ts';
 import type { B2bOptions } from './options.ts';
 import { classifyFailure } from './provider-errors.ts';
@@ -39,12 +36,7 @@ type UserManagement = WorkOS['userManagement'];
 /** An interface, because the class has a name only within the SDK, which declarations cannot write. */
 export interface Users extends UserManagement {}
 
-/** One call to WorkOS. */
-interface Call {
-  readonly signal: AbortSignal;
-  /** Seconds, from the answer's `Retry-After`. */
-  retryAfter?: number | undefined;
-}
+type Fetch = typeof globalThis.fetch;
 
 type ProviderOptions = Pick<
   B2bOptions,
@@ -55,14 +47,13 @@ export type Provider = ReturnType<typeof createProvider>;
 
 /** The calls to WorkOS that this adapter makes, each within the time budget and without the SDK's own retries. */
 export function createProvider(options: ProviderOptions) {
-  const { clientId, apiHostname, port, https, timeoutMs, fetch, now } = options;
-  const { fetchWithin, within } = createCalls(fetch);
-  const workos = createLazy(() => openSdk(options, fetchWithin));
+  const { clientId, apiHostname, port, https, timeoutMs, now } = options;
 
-  async function withinBudget<Result>(call: (users: Users) => Promise<Result>): Promise<Result> {
-    const { userManagement } = await workos();
+  async function withinBudget<Result>(work: (users: Users) => Promise<Result>): Promise<Result> {
+    // Before the clock starts: loading the SDK does not count against the deadline.
+    const sdk = await loadSdk(options);
     const outOfTime = (): Error => new Error(`WorkOS did not answer within ${timeoutMs} ms`);
-    return withDeadline((signal) => within(signal, () => call(userManagement)), timeoutMs, outOfTime);
+    return withDeadline((signal) => sdk.call(signal, work), timeoutMs, outOfTime);
   }
 
   /**
@@ -72,11 +63,11 @@ export function createProvider(options: ProviderOptions) {
   function createRefresh() {
     const rest = createRest(now);
     return async ({ refreshToken, organizationId }: RefreshRequest, client: ClientFacts, signal: AbortSignal) => {
-      const { userManagement } = await workos();
+      const sdk = await loadSdk(options);
       const request = { clientId, refreshToken, ...defined({ organizationId }), ...client };
       rest.refuse();
       try {
-        return await within(signal, () => userManagement.authenticateWithRefreshToken(request));
+        return await sdk.call(signal, (users) => users.authenticateWithRefreshToken(request));
       } catch (error) {
         const failure = classifyFailure(error);
         if (failure.kind === 'unavailable' && failure.retryAfter !== undefined) rest.begin(failure);
@@ -88,9 +79,9 @@ export function createProvider(options: ProviderOptions) {
   return {
     // https://workos.com/docs/reference/authkit/session-tokens/jwks
     jwksUrl: `${https ? 'https' : 'http'}://${apiHostname}${port === undefined ? '' : `:${port}`}/sso/jwks/${clientId}`,
-    createVerifier: async () => (await workos()).pkce.generate(),
+    createVerifier: async () => (await loadSdk(options)).offline().pkce.generate(),
     async authorizationUrl(request: AuthorizationRequest): Promise<string> {
-      const { userManagement } = await workos();
+      const { userManagement } = (await loadSdk(options)).offline();
       const url = userManagement.getAuthorizationUrl({ ...request, clientId, codeChallengeMethod: 'S256' });
       return withParameters(url, options.authorizationParams);
     },
@@ -104,7 +95,7 @@ export function createProvider(options: ProviderOptions) {
     /** Ends a session without a browser. */
     revokeSession: (sessionId: string) => withinBudget((users) => users.revokeSession({ sessionId })),
     logoutUrl: async (sessionId: string, returnTo: string) =>
-      (await workos()).userManagement.getLogoutUrl({ sessionId, returnTo }),
+      (await loadSdk(options)).offline().userManagement.getLogoutUrl({ sessionId, returnTo }),
   };
 }
 
@@ -125,52 +116,60 @@ function withParameters(authorizationUrl: string, further: B2bOptions['authoriza
   return url.href;
 }
 
-/** A `fetch` for the SDK, and calls whose signal and `Retry-After` it carries. */
-function createCalls(fetch: typeof globalThis.fetch) {
-  // The SDK accepts no signal per call, but it accepts a fetch function.
-  const calls = new AsyncLocalStorage<Call>();
-  const fetchWithin: typeof fetch = async (input, init) => {
-    const call = calls.getStore();
-    const signals = [init?.signal, call?.signal].filter((signal) => signal instanceof AbortSignal);
-    try {
-      const response = await fetch(input, { ...init, signal: AbortSignal.any(signals) });
-      if (call !== undefined) call.retryAfter = retryAfterOf(response.headers);
-      return await readable(response);
-    } catch (error) {
-      warnOfSilence('b2b', error);
-      throw error;
-    }
-  };
-
+/** The `fetch` of one call, and the seconds of its answer's `Retry-After`. */
+function createCallFetch(
+  fetch: Fetch,
+  signal: AbortSignal,
+): { readonly fetch: Fetch; readonly retryAfter: () => number | undefined } {
+  let response: Response | undefined;
   return {
-    fetchWithin,
-    within: async <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> => {
-      const call: Call = { signal };
+    async fetch(input, init) {
       try {
-        return await calls.run(call, work);
+        const signals = [signal, init?.signal ?? []].flat();
+        response = await fetch(input, { ...init, signal: AbortSignal.any(signals) });
+        return await readable(response);
+      } catch (error) {
+        warnOfSilence('b2b', error);
+        throw error;
+      }
+    },
+    retryAfter: () => response && retryAfterOf(response.headers),
+  };
+}
+
+/**
+ * Loads the SDK on the first sign-in, refresh or sign-out, so that it does not delay the application's start. Each call has a client
+ * of its own, because the SDK takes a `fetch` for a client, and no signal for a call.
+ */
+async function loadSdk(options: ProviderOptions) {
+  const sdk = await import('@workos-inc/node');
+  const { apiKey, clientId, apiHostname, port, https, fetch } = options;
+  const open = (fetchFn: Fetch): WorkOS =>
+    new sdk.WorkOS({
+      apiKey,
+      clientId,
+      apiHostname,
+      https,
+      ...defined({ port }),
+      // No SDK `timeout`: a refresh may outlast the request that waits for it, and every call has its own signal.
+      maxRetries: 0,
+      fetchFn,
+    });
+  return {
+    /** A client for what needs no call. */
+    offline: () => open(fetch),
+    /** @throws {Error} what the SDK throws, with the seconds of the answer's `Retry-After` */
+    async call<Result>(signal: AbortSignal, work: (users: Users) => Promise<Result>): Promise<Result> {
+      const own = createCallFetch(fetch, signal);
+      try {
+        return await work(open(own.fetch).userManagement);
       } catch (error) {
         // The SDK keeps it only of a 429, and no date.
-        if (isRecord(error)) Object.assign(error, { retryAfter: call.retryAfter });
+        if (isRecord(error)) Object.assign(error, { retryAfter: own.retryAfter() });
         throw error;
       }
     },
   };
-}
-
-/** Loads the SDK on the first sign-in, refresh or sign-out, so that it does not delay the application's start. */
-async function openSdk(options: ProviderOptions, fetchFn: typeof globalThis.fetch): Promise<WorkOS> {
-  const { apiKey, clientId, apiHostname, port, https } = options;
-  const sdk = await import('@workos-inc/node');
-  return new sdk.WorkOS({
-    apiKey,
-    clientId,
-    apiHostname,
-    https,
-    ...defined({ port }),
-    // No SDK `timeout`: a refresh may outlast the request that waits for it, and every call has its own signal.
-    maxRetries: 0,
-    fetchFn,
-  });
 }
 
 /**
