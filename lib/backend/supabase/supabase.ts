@@ -6,7 +6,7 @@ import { createRest } from '../../tools/rest.ts';
 import type { ClientFacts, RefreshOutcome } from '../../session/source.ts';
 import { readToken } from '../../session/jwt.ts';
 import { createRecordingFetch, forwarding, outOfTime, reportRefusal } from './connection.ts';
-import type { BackendConnection, ProviderResponse, RecordingFetch } from './connection.ts';
+import type { BackendConnection, ProviderResponse } from './connection.ts';
 import { endingOf, providerError } from './provider-errors.ts';
 import { parseContent } from './session-cookie.ts';
 import type { StoredContent } from './session-cookie.ts';
@@ -56,21 +56,20 @@ export function createSupabase(
   const rest = createRest(now);
 
   async function introspect(accessToken: string, signal: AbortSignal): Promise<Introspection> {
-    const { auth, answer } = await openClient(connection, signal);
-    const { data, error } = await auth.getUser(accessToken);
+    const { result, response } = await ask(connection, signal, (auth) => auth.getUser(accessToken));
+    const { data, error } = result;
     // Another service that answers with 200 has not checked the token.
     if (error === null && data.user.id === readToken(accessToken).claims['sub']) return 'accepted';
-    const refusal = refusalOf(answer());
-    if (refusal === undefined) throw outage(connection, answer(), error);
+    const refusal = refusalOf(response);
+    if (refusal === undefined) throw outage(connection, response, error);
     return refusal;
   }
 
   const revoke: Supabase['revoke'] = async (accessToken, scope, signal) => {
-    const { auth, answer } = await openClient(connection, signal);
-    const { error } = await auth.admin.signOut(accessToken, scope);
-    if (error === null) return 'revoked';
-    const refusal = refusalOf(answer());
-    if (refusal === undefined) throw reportRefusal(providerError(answer(), error), emit);
+    const { result, response } = await ask(connection, signal, (auth) => auth.admin.signOut(accessToken, scope));
+    if (result.error === null) return 'revoked';
+    const refusal = refusalOf(response);
+    if (refusal === undefined) throw reportRefusal(providerError(response, result.error), emit);
     // A session that is already gone counts as revoked.
     return refusal === 'stale' ? 'stale' : 'revoked';
   };
@@ -78,9 +77,9 @@ export function createSupabase(
   return {
     async refresh(refreshToken, signal, client) {
       rest.refuse();
-      const { auth, answer } = await openClient(connection, signal, client?.ipAddress);
-      const { data, error } = await auth.refreshSession({ refresh_token: refreshToken });
-      const response = answer();
+      const refresh = (auth: SupabaseClient['auth']) => auth.refreshSession({ refresh_token: refreshToken });
+      const { result, response } = await ask(connection, signal, refresh, client?.ipAddress);
+      const { data, error } = result;
       if (response.kind === 'unanswered') return { kind: 'unanswered', cause: response.cause };
       const reason = endingOf(response);
       if (reason !== undefined) return { kind: 'ended', reason };
@@ -103,19 +102,21 @@ export function createSupabase(
   };
 }
 
-/** A client without cookies, and the recorded response to its calls. */
-async function openClient(
+/** One call by a client of its own, without cookies: what the SDK made of the response, and the response. */
+async function ask<Result>(
   connection: BackendConnection,
   signal: AbortSignal,
+  call: (auth: SupabaseClient['auth']) => Promise<Result>,
   address?: string,
-): Promise<Pick<RecordingFetch, 'answer'> & { readonly auth: SupabaseClient['auth'] }> {
+): Promise<{ readonly result: Result; readonly response: ProviderResponse }> {
   const { createClient } = await import('@supabase/supabase-js');
   const { fetch, answer } = createRecordingFetch(forwarding(connection, address), signal);
   const { auth } = createClient(connection.url, connection.anonKey, {
     auth: { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false },
     global: { fetch },
   });
-  return { auth, answer };
+  const result = await call(auth);
+  return { result, response: answer() };
 }
 
 /** Only a definitive answer may end a session, so every other failure is an outage. */
