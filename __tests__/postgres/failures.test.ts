@@ -8,6 +8,22 @@ import { until } from '../support/until.ts';
 
 const insert = "insert into notes (body) values ('written')";
 
+/** What the statements of `withUser` call, with other results. */
+const shadow = `
+create schema shadow;
+grant usage on schema shadow to public;
+create function shadow.set_config(text, text, boolean) returns text language sql as $$ select $2 $$;
+create function shadow.current_setting(text, boolean) returns text language sql as $$ select '' $$;
+create function shadow.decode(text, text) returns bytea language sql as $$ select ''::bytea $$;
+create function shadow.convert_from(bytea, name) returns text language sql as $$ select '{}' $$;
+create function shadow.concat(variadic text[]) returns text language sql as $$ select '' $$;
+create function shadow.yes(text, text) returns boolean language sql as $$ select true $$;
+create operator shadow.= (leftarg = text, rightarg = text, function = shadow.yes);
+create operator shadow.<> (leftarg = text, rightarg = text, function = shadow.yes);
+create function shadow.one(integer, integer) returns integer language sql as $$ select 1 $$;
+create operator shadow./ (leftarg = integer, rightarg = integer, function = shadow.one);
+`;
+
 describeOnPostgres('what goes wrong with withUser on PostgreSQL', () => {
   let sql: SqlApp;
   beforeAll(async () => {
@@ -210,23 +226,60 @@ describeOnPostgres('what goes wrong with withUser on PostgreSQL', () => {
     expect(await written()).toBe(0);
   });
 
-  it.each([
-    "select set_config('role', 'none', true)",
-    "do $$ begin perform set_config('role', 'none', false); end $$",
-    "select set_config('request.jwt.claims', '{}', true)",
-    'select 1; commit; set role authenticated',
-    'select 1; commit; begin',
-    '/* /* */ */ set role none',
-    'select 1; rollback and chain',
-  ])('%s is found at the latest at commit, which then does not happen', async (text) => {
-    const { error } = await run(async (tx) => {
-      if (!text.includes('commit')) await tx.query(insert);
-      await tx.query(text).catch(() => undefined);
-      // What it writes afterwards, it writes as no one.
-      if (text.includes('commit')) await tx.query(insert).catch(() => undefined);
+  describe('a callback that ends the transaction or changes its role', () => {
+    /** Connections while the callback ran. */
+    let held = 0;
+    const runTexts = (...texts: readonly string[]) =>
+      run(async (tx) => {
+        held = sql.pool.totalCount;
+        for (const text of texts) await tx.query(text);
+      });
+    const refused = { message: expect.stringContaining('has ended the transaction or changed its role') };
+
+    it.each([
+      'set local role none',
+      'reset role',
+      "select set_config('role', 'none', true)",
+      "do $$ begin perform set_config('role', 'none', false); end $$",
+      "select set_config('request.jwt.claims', '{}', true)",
+      'rollback',
+      'rollback and chain',
+      'select 1; rollback; begin',
+      'select 1; rollback; set role authenticated',
+    ])('by %s gets an error, nothing is committed, and the connection is closed', async (text) => {
+      const { error } = await runTexts(insert, text);
+      expect(error).toMatchObject(refused);
+      expect(await written()).toBe(0);
+      expect(sql.pool.totalCount).toBe(held - 1);
     });
-    expect(error).toMatchObject({ message: expect.stringContaining('has ended the transaction or changed its role') });
-    expect(await written()).toBe(0);
+
+    it('by commit has committed, and gets the same error', async () => {
+      const { error } = await runTexts(insert, 'commit');
+      expect(error).toMatchObject(refused);
+      expect(await written()).toBe(1);
+      expect(sql.pool.totalCount).toBe(held - 1);
+    });
+  });
+
+  it('statements of withUser mean pg_catalog’s functions and operators, whatever the search path names before it', async () => {
+    await sql.admin.query(shadow);
+    const path = '-c search_path=shadow,pg_catalog,public';
+    const pool = new Pool({ ...sql.pool.options, options: path, max: 1 });
+    const runText = (text: string) =>
+      run((_tx, req) => withUser(pool, req, async (tx) => (await tx.query<Record<string, string>>(text)).rows[0]));
+    const own = await runText(
+      "select pg_catalog.current_setting('role') as role, pg_catalog.current_setting('request.jwt.claims') as claims",
+    );
+    expect(own.result.role).toBe('authenticated');
+    expect(JSON.parse(own.result.claims)).toMatchObject({ sub: sql.users[0]!.id });
+    expect([pool.totalCount, pool.idleCount]).toEqual([1, 1]);
+
+    const { error } = await runText("select pg_catalog.set_config('role', 'none', true)");
+    expect(error).toMatchObject({ message: expect.stringContaining('changed its role') });
+
+    expect((await runText("select pg_catalog.set_config('request.jwt.claim.sub', 'kept', false)")).status).toBe(200);
+    expect(pool.totalCount).toBe(0);
+    await pool.end();
   });
 
   it('a procedure cannot end the transaction', async () => {

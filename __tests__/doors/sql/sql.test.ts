@@ -78,7 +78,7 @@ describe('withUser', () => {
     expect(claimsIn(commit)).toEqual(claimsIn(begin));
     expect(begin).toContain("set_config('role', 'authenticated', true)");
     expect(begin).toMatch(
-      /^begin; select set_config\('request\.jwt\.claims', convert_from\([^']+'[\w+/=]+', 'base64'\), 'UTF8'\), true\), /,
+      /^begin; select pg_catalog\.set_config\('request\.jwt\.claims', pg_catalog\.convert_from\([^']+'[\w+/=]+', 'base64'\), 'UTF8'\), true\), /,
     );
     expect(begin).not.toContain('Brien');
     expect([work, connection!.values[1]]).toEqual(['select $1::int as one', [1]]);
@@ -456,89 +456,14 @@ describe('the transaction of withUser', () => {
     expect(pool.connections[0]!.words).toEqual(['begin', 'rollback']);
   });
 
-  it.each([
-    'commit',
-    'COMMIT',
-    ' end;',
-    'begin',
-    'start  transaction',
-    'abort',
-    'rollback',
-    'rollback work',
-    'rollback and chain',
-    "prepare transaction 'x'",
-    'set role service_role',
-    'set local role none',
-    'SET SESSION ROLE x',
-    'set "role" to x',
-    'reset role',
-    'reset all',
-    'set session authorization x',
-    'set session session authorization default',
-    'set session_authorization = x',
-    'reset session authorization',
-    'discard all',
-    '-- a comment\ncommit',
-    '/* a * comment */ ; /**/ commit',
-    ';commit',
-  ])('refuses the statement %j before it is sent', async (text) => {
-    const error = await refusal((req) => withUser(pool, req, (tx) => tx.query(text)));
-    expect(String(error)).toContain('is not for the callback, because withUser ends the transaction');
-    expect(pool.connections[0]!.words).toEqual(['begin', 'rollback']);
-  });
-
-  it.each([
-    'rollback to a',
-    'rollback to savepoint a',
-    'rollback work to savepoint a',
-    'savepoint a',
-    'set local statement_timeout = 100',
-    'set transaction read only',
-    'select 1 -- commit',
-    'insert into endings values (1)',
-    'select end from commits',
-    'update roles set role = 1',
-    'set roles.x = 1',
-    '/* commit',
-  ])('sends the statement %j', async (text) => {
+  it.each(['commit', 'set role service_role', 'select 1; rollback'])('sends %j as it is', async (text) => {
     await start((req) => withUser(pool, req, (tx) => tx.query(text)));
     expect((await (await app.signedIn()).getJson('/sql')).status).toBe(200);
-    expect(pool.connections[0]!.texts).toContain(text);
+    expect(pool.connections[0]!.texts).toHaveLength(3);
+    expect(pool.connections[0]!.texts[1]).toBe(text);
   });
 
-  it('tells a long text from a statement of another kind in time', async () => {
-    const text = '/* a *'.repeat(20_000) + '/**/ '.repeat(20_000) + 'x';
-    await start((req) => withUser(pool, req, (tx) => tx.query(text)));
-    expect((await (await app.signedIn()).getJson('/sql')).status).toBe(200);
-  });
-
-  it.each([
-    ['several statements', [{ command: 'SELECT' }, { command: 'COMMIT' }, { rows: ['of others'] }]],
-    ['a commit in disguise', { command: 'COMMIT', rows: [] }],
-    ['a rollback in disguise', { command: 'ROLLBACK', rows: [] }],
-    ['a prepared transaction', { command: 'PREPARE TRANSACTION', rows: [] }],
-  ])('withholds the result of %s that ended it, and closes the connection', async (_, answer) => {
-    const division = Object.assign(new Error('division by zero'), { code: '22012' });
-    pool.answer = (text) => {
-      if (text === 'select 2') return answer;
-      return text.startsWith('select 1 /') ? Promise.reject(division) : undefined;
-    };
-    const seen: unknown[] = [];
-    const error = await refusal((req) =>
-      withUser(pool, req, async (tx) => {
-        seen.push(
-          await tx.query('select 2').catch(() => 'withheld'),
-          await tx.query('select 3').catch(() => 'refused'),
-        );
-      }),
-    );
-    expect(seen).toEqual(['withheld', 'refused']);
-    expect(error).toMatchObject({ message: expect.stringContaining('has ended the transaction'), cause: division });
-    expect(pool.connections[0]!.texts).not.toContain('select 3');
-    expect(pool.connections[0]!.released[0]).toBeInstanceOf(Error);
-  });
-
-  it('returns the result of several statements that left it open', async () => {
+  it('returns the results of several statements', async () => {
     pool.answer = (text) => (text === 'select 2' ? [{ rows: [1] }, { rows: [2] }] : undefined);
     await start((req) => withUser(pool, req, (tx) => tx.query('select 2')));
     expect((await (await app.signedIn()).getJson('/sql')).json.result).toHaveLength(2);

@@ -19,10 +19,10 @@ export interface SqlStatement {
 /** A transaction as the user. Its statements run one after another. */
 export interface SqlTransaction {
   /**
-   * Sends a statement to the driver's own `query`.
+   * Sends a statement to the driver's own `query`, as it is: it must not end the transaction or change its role.
    *
    * @param values for `$1`, `$2` and so on
-   * @throws {Error} after the callback has settled, and for a statement that ends the transaction or changes its role
+   * @throws {Error} after the callback has settled, and for a cursor or stream
    * @throws whatever the driver throws
    */
   query<Row = Readonly<Record<string, unknown>>>(

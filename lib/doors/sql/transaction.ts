@@ -3,7 +3,7 @@ import { isRecord } from '../../tools/json.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { aborted, closingOf, connect, listen } from './pool.ts';
 import type { SqlClient, SqlPool, SqlResult, SqlStatement, SqlTransaction } from './pool.ts';
-import { foreignStatement, isClean, isRefusal, mayHaveEnded, ownStatements, sqlState } from './statements.ts';
+import { isClean, isRefusal, ownStatements, sqlState } from './statements.ts';
 import type { OwnStatements, SqlUser } from './statements.ts';
 
 type Work<Result> = (tx: SqlTransaction) => Result | Promise<Result>;
@@ -26,11 +26,11 @@ export class UserTransaction {
   readonly #running = new Set<Promise<unknown>>();
   /** Settles after every statement that was sent or waits to be sent. */
   #queue: Promise<unknown> = Promise.resolve();
-  /** Of a callback, or because the transaction is no longer ours: nothing is committed. */
+  /** Of a callback, or of the driver: nothing is committed. */
   #failure: { readonly error: unknown } | undefined;
   /** The last error of a statement, after which PostgreSQL commits nothing. */
   #statementError: unknown;
-  /** Whether the connection's state is unknown. */
+  /** Whether the transaction was no longer the user's at its end, so that the connection's state is unknown. */
   #isLost = false;
 
   constructor(client: SqlClient, own: OwnStatements, closing: AbortSignal) {
@@ -80,7 +80,7 @@ export class UserTransaction {
 
   /** Runs a callback in this transaction. Its error fails all of it, so that nothing is committed by halves. */
   async join<Result>(work: Work<Result>): Promise<Result> {
-    this.#refuseWhereLost();
+    this.#refuseWhereFailed();
     const call = { isDone: false };
     const release = this.hold();
     try {
@@ -116,31 +116,19 @@ export class UserTransaction {
   }
 
   async #send(statement: string | SqlStatement, values: readonly unknown[] | undefined): Promise<unknown> {
-    this.#refuseWhereLost();
+    this.#refuseWhereFailed();
     // pg also takes an object in place of the text.
     const text = statement as string;
-    let result: unknown;
     try {
-      result = await (values === undefined ? this.#client.query(text) : this.#client.query(text, values));
+      return await (values === undefined ? this.#client.query(text) : this.#client.query(text, values));
     } catch (error) {
       this.#statementError = error;
       if (!isRefusal(error)) this.#failure ??= { error };
       throw error;
     }
-    if (mayHaveEnded(result)) await this.#check();
-    return result;
   }
 
-  /** Withholds rows that were read after the end of the transaction. */
-  async #check(): Promise<void> {
-    try {
-      await this.#client.query(this.#own.check);
-    } catch (cause) {
-      throw this.#lost(cause);
-    }
-  }
-
-  #refuseWhereLost(): void {
+  #refuseWhereFailed(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
     if (this.#closing.aborted) throw aborted();
   }
@@ -161,7 +149,8 @@ export class UserTransaction {
   #reasonOf(error: unknown): unknown {
     switch (isRecord(error) ? error['code'] : undefined) {
       case sqlState.divisionByZero:
-        return this.#lost(error);
+        this.#isLost = true;
+        return new Error('withUser: the callback has ended the transaction or changed its role', { cause: error });
       case sqlState.inFailedTransaction:
         return new Error('withUser: nothing was committed, because a statement has failed', {
           cause: this.#statementError ?? error,
@@ -169,13 +158,6 @@ export class UserTransaction {
       default:
         return error;
     }
-  }
-
-  #lost(cause: unknown): Error {
-    this.#isLost = true;
-    const error = new Error('withUser: the callback has ended the transaction or changed its role', { cause });
-    this.#failure = { error };
-    return error;
   }
 
   async #rollBack(): Promise<void> {
@@ -218,7 +200,7 @@ function problemWith(call: { readonly isDone: boolean }, statement: unknown): st
   if (isRecord(statement) && typeof statement['submit'] === 'function')
     return 'tx.query takes no cursor or stream; use "declare a cursor for …" and "fetch 100 from a"';
   const text = isRecord(statement) ? statement['text'] : statement;
-  if (typeof text !== 'string') return 'tx.query takes the text of a statement, or an object with text and values';
-  const found = foreignStatement.exec(text)?.[1];
-  return found && `"${found}" is not for the callback, because withUser ends the transaction and sets its role`;
+  return typeof text === 'string'
+    ? undefined
+    : 'tx.query takes the text of a statement, or an object with text and values';
 }
