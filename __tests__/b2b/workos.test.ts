@@ -1,7 +1,9 @@
 import { WorkOS } from '@workos-inc/node';
 import { startB2bApp } from '../support/b2b-app.ts';
 import { closeAfterEach } from '../support/close-after-each.ts';
+import { serve } from '../support/servers.ts';
 import { createProvider } from '../../lib/b2b/workos.ts';
+import { classifyFailure } from '../../lib/b2b/provider-errors.ts';
 import { readB2bOptions } from '../../lib/b2b/options.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/options.ts';
 
@@ -68,6 +70,28 @@ it('calls at the same time each have the signal and the Retry-After of their own
   await writer.write(new TextEncoder().encode('{}'));
   await writer.close();
   expect(await Promise.all(started)).toMatchObject([{ retryAfter: 30 }, { retryAfter: 7 }]);
+});
+
+it.each([301, 302, 303, 307, 308])('sends no secret where an answer with %i redirects it', async (status) => {
+  const sent: string[] = [];
+  const other = await serve((req, res) => {
+    sent.push(req.url ?? '');
+    res.setHeader('content-type', 'application/json').end('{}');
+  });
+  const api = await serve((_req, res) => {
+    res.writeHead(status, { location: `${other.origin}/elsewhere` }).end();
+  });
+  try {
+    const { hostname: apiHostname, port } = new URL(api.origin);
+    const options = readB2bOptions({ ...credentials, apiHostname, port: Number(port), https: false }, {});
+    const failure = await createProvider(options)
+      .exchangeCode('code', 'verifier', {})
+      .catch((error: unknown) => error);
+    expect(sent).toEqual([]);
+    expect(classifyFailure(failure)).toMatchObject({ kind: 'unavailable' });
+  } finally {
+    await Promise.all([api.close(), other.close()]);
+  }
 });
 
 describe('a refresh', () => {

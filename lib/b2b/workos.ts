@@ -126,7 +126,7 @@ function createCallFetch(
     async fetch(input, init) {
       try {
         const signals = [signal, init?.signal ?? []].flat();
-        response = await fetch(input, { ...init, signal: AbortSignal.any(signals) });
+        response = await fetch(input, { ...init, signal: AbortSignal.any(signals), redirect: 'manual' });
         return await readable(response);
       } catch (error) {
         warnOfSilence('b2b', error);
