@@ -101,8 +101,9 @@ export async function startBackendApp(setup: BackendAppSetup = {}): Promise<Back
       const browser = visitor();
       if (session === undefined) {
         const answer = await browser.postJson(`${root}/auth/login`, ada);
-        if (answer.status !== 200) throw new Error(`Sign-in ended with ${answer.status}: ${answer.text}`);
-        return browser;
+        if (answer.status === 200) return browser;
+        // Without passwords no page signs in by one.
+        if (answer.status !== 405) throw new Error(`Sign-in ended with ${answer.status}: ${answer.text}`);
       }
       setSession(browser, await supabase.issueSession(ada.email, session));
       return browser;
