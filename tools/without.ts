@@ -1,6 +1,6 @@
 /**
  * Shows that a capability is a room: copies the tree into a temporary folder, takes the room's folder away and the lines that name
- * it, and runs types, lint and the suites of `npm test` that the room can reach: by imports, or because they read files or start
+ * it, and runs types, lint of lib/ and the suites of `npm test` that the room can reach: by imports, or because they read files or start
  * processes. All others run on the same code as before. The room's own, and the cases of others that name it, are left out.
  *
  *     npm run without -- <room> … [--list | --keep]     such as `passkeys`, `sql`
@@ -137,8 +137,6 @@ const generated = ['option-table', 'error-table', 'agent-files', 'text-lists'].m
 interface Result {
   readonly removed: readonly Removed[];
   readonly problems: readonly string[];
-  /** The files outside of lib/ that are not as they were. */
-  readonly changed: readonly string[];
 }
 
 /** Takes the room away, and then whatever the compiler still complains about outside of lib/. */
@@ -153,7 +151,6 @@ function takeAway(room: Room, paths: readonly string[], to: string): Result {
   for (const path of files) rmSync(join(to, path));
   const removed: Removed[] = files.map((path) => ({ path, line: 0, text: '' }));
   const problems: string[] = [];
-  const changedFiles = new Set<string>();
   const apply = (start: Parameters<typeof remove>[1]): void => {
     const { texts: changed, removed: more, stuck } = remove(texts, start);
     removed.push(...more);
@@ -165,7 +162,6 @@ function takeAway(room: Room, paths: readonly string[], to: string): Result {
       }),
     );
     for (const [path, text] of changed) {
-      if (!path.startsWith('lib/')) changedFiles.add(path);
       if (text === undefined) rmSync(join(to, path), { force: true });
       else writeFileSync(join(to, path), text);
     }
@@ -192,8 +188,7 @@ function takeAway(room: Room, paths: readonly string[], to: string): Result {
     console.log(`types: ${mendable.length} to follow`);
     apply({ files: [], places: mendable });
   }
-  const changed = [...changedFiles].filter((path) => existsSync(join(to, path)));
-  return { removed, problems, changed };
+  return { removed, problems };
 }
 
 function isOutside({ path }: TypeProblem): boolean {
@@ -240,26 +235,16 @@ function suitesNear({ folder }: Room, paths: readonly string[]): Set<string> {
   return new Set(all.map((path) => relative(process.cwd(), path).replaceAll('\\', '/')));
 }
 
-/** Lint of lib/ and of what is not as it was, and the suites near the room; in a turn only those whose turn it is. */
-function argumentsOf(room: Room, { changed }: Result, paths: readonly string[], isTurn: boolean) {
+/** What tells jest of the suites near the room; in a turn only of those whose turn it is. */
+function suitesOf(room: Room, paths: readonly string[], isTurn: boolean): string[] {
   const near = suitesNear(room, paths);
   const ignored = paths
     .filter((path) => path.endsWith('.test.ts'))
     .filter((path) => !near.has(path) || (isTurn && !hasTurn(path, 'without a room')))
     .map((path) => `/${path.replaceAll('.', '\\.')}$`);
   const patterns = [...config.testPathIgnorePatterns, ...ignored].flatMap((each) => ['--testPathIgnorePatterns', each]);
-  return { lint: ['lib', ...changed], suites: ['--testNamePattern', titlesWithout(room), ...patterns] };
+  return ['--testNamePattern', titlesWithout(room), ...patterns];
 }
-
-/** What a line that was taken away leaves behind in suites, examples and bench/; the tree with all rooms is linted for it. */
-const leftBehind = [
-  'prefer-const',
-  '@typescript-eslint/require-await',
-  '@typescript-eslint/no-unused-vars',
-  '@typescript-eslint/no-empty-function',
-  '@typescript-eslint/no-unnecessary-condition',
-  '@typescript-eslint/consistent-type-imports',
-].flatMap((rule) => ['--rule', `${rule}: off`]);
 
 /** @returns whether everything passed */
 function tryWithout(room: Room, options: readonly string[]): boolean {
@@ -270,13 +255,13 @@ function tryWithout(room: Room, options: readonly string[]): boolean {
   copyTree(paths, to);
   const result = takeAway(room, paths, to);
   printLists(result);
-  const { lint, suites } = argumentsOf(room, result, paths, options.includes('--turn'));
+  const suites = suitesOf(room, paths, options.includes('--turn'));
   const hasPassed =
     result.problems.length === 0 &&
     (options.includes('--list') ||
       [
         ...generated.map((path) => run(to, path, [path])),
-        run(to, 'lint', ['node_modules/eslint/bin/eslint.js', '--max-warnings', '0', ...leftBehind, ...lint]),
+        run(to, 'lint', ['node_modules/eslint/bin/eslint.js', '--max-warnings', '0', 'lib']),
         run(to, 'suites', [...jest, '--transform={}', '--testTimeout=120000', ...suites]),
       ].every(Boolean));
   if (!options.includes('--keep')) rmSync(to, { recursive: true, force: true });
