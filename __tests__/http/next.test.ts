@@ -1,5 +1,5 @@
 import { runInNewContext } from 'node:vm';
-import { asError, callNext, isError } from '../../lib/http/next.ts';
+import { asError, passToNext, isError } from '../../lib/http/next.ts';
 
 describe('what an application throws', () => {
   it.each([
@@ -24,8 +24,8 @@ describe('what an application throws', () => {
     const calls: unknown[][] = [];
     const next = (...given: unknown[]): void => void calls.push(given);
     const error = new Error('x');
-    callNext(next);
-    callNext(next, error);
+    passToNext(next);
+    passToNext(next, error);
     expect(calls).toEqual([]);
     await new Promise<void>((resolve) => process.nextTick(resolve));
     expect(calls).toStrictEqual([[], [error]]);

@@ -102,7 +102,7 @@ export async function startBackendApp(setup: BackendAppSetup = {}): Promise<Back
       if (session === undefined) {
         const answer = await browser.postJson(`${root}/auth/login`, ada);
         if (answer.status === 200) return browser;
-        // Without passwords no page signs in by one.
+        // A tree without the room of passwords has no such form: the project issues the session.
         if (answer.status !== 405) throw new Error(`Sign-in ended with ${answer.status}: ${answer.text}`);
       }
       setSession(browser, await supabase.issueSession(ada.email, session));

@@ -14,7 +14,7 @@ import { errorPage } from '../pages/error-page.ts';
 import type { ErrorPageParts } from '../pages/error-page.ts';
 import { otherAccountUrl } from '../pages/page.ts';
 import { accountName } from '../pages/texts.ts';
-import { asError, callNext, isError } from './next.ts';
+import { asError, passToNext, isError } from './next.ts';
 import type { Next } from './next.ts';
 import { isPrivate } from './origin.ts';
 import { json, redirect, showReply } from './reply.ts';
@@ -31,7 +31,7 @@ export function refuse(
   // Also where the application answers: another visitor may get something else here.
   keepPrivate(res);
   if (!(error instanceof AuthError)) {
-    callNext(next, asError(error));
+    passToNext(next, asError(error));
     return;
   }
   explainDecision(request, () => refusalReason(request, error));
@@ -60,7 +60,7 @@ function failOnce(refusal: AuthError, next: Next): Next {
   return (failure) => {
     if (isDone) return;
     isDone = true;
-    callNext(next, isError(failure) ? failure : refusal);
+    passToNext(next, isError(failure) ? failure : refusal);
   };
 }
 

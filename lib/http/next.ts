@@ -6,7 +6,7 @@ export type Next = (error?: unknown) => void;
  * Calls `next` from asynchronous code. Under bare `node:http` the next handler may throw. It then ends as an
  * uncaught exception, as after synchronous code, and does not reject our promise or reach our `catch` blocks.
  */
-export function callNext(next: Next, error?: Error): void {
+export function passToNext(next: Next, error?: Error): void {
   process.nextTick(() => {
     if (error === undefined) next();
     else next(error);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { asError, callNext } from './next.ts';
+import { asError, passToNext } from './next.ts';
 import type { Next } from './next.ts';
 import { isHeadOpen, varyOn } from './message.ts';
 import { render } from '../tools/html.ts';
@@ -118,7 +118,7 @@ export async function showReply(request: Answered, reply: Reply, next: Next): Pr
     if ((isRendered as unknown) === true || !isHeadOpen(res)) return;
   } catch (error) {
     closeHead(request, reply);
-    callNext(next, asError(error));
+    passToNext(next, asError(error));
     return;
   }
   sendReply(request, reply);

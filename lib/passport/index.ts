@@ -1,5 +1,5 @@
 /** `express-auth-adapters/passport`: the members that Passport gives a request, for code that still reads them. */
-import { asError, callNext } from '../http/next.ts';
+import { asError, passToNext } from '../http/next.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import { getSession } from '../http/get-session.ts';
@@ -54,8 +54,8 @@ export function passportShape<User, Name extends AdapterName = AdapterName>(
 
   return (req, res, next) => {
     shape(req, res).then(
-      () => callNext(next),
-      (error: unknown) => callNext(next, asError(error)),
+      () => passToNext(next),
+      (error: unknown) => passToNext(next, asError(error)),
     );
   };
 }

@@ -619,13 +619,13 @@ describe('nested calls of withUser', () => {
 
   it('that begin after the transaction have one of their own', async () => {
     let later: Promise<unknown> | undefined;
-    let callNext = (): void => undefined;
-    const gate = new Promise<void>((resolve) => (callNext = resolve));
+    let goOn = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (goOn = resolve));
     await start(async (req) => {
       await withUser(pool, req, () => {
         later = gate.then(() => withUser(pool, req, selectOne));
       });
-      callNext();
+      goOn();
       return later;
     });
     expect((await (await app.signedIn()).getJson('/sql')).status).toBe(200);

@@ -71,7 +71,7 @@ export function switchPage(site: Site, request: PageRequest, state: SwitchState)
   const { account, signedInAs, error } = state;
   const action = request.localPath(settings.confirmPath);
   const names = { other: account.name, ...defined({ account: signedInAs }) };
-  const [callNext, stay] = [fillIn(text.switchButton, names, isolated), fillIn(text.stayAsButton, names, isolated)];
+  const [goOn, stay] = [fillIn(text.switchButton, names, isolated), fillIn(text.stayAsButton, names, isolated)];
   // Of equal weight: the link may be a stranger's. One element each, so that words and name wrap as one text.
   const button = (label: Text): Html => html`<button class="quiet"><span>${label}</span></button>`;
   return showPage(site, request, {
@@ -85,7 +85,7 @@ export function switchPage(site: Site, request: PageRequest, state: SwitchState)
     error,
     hasForm: true,
     content: html`${formAlert(site, request, error && formErrorOf(error, text))}
-${postForm(action, { account: account.id, ...returnToOf(state) }, button(callNext))}
+${postForm(action, { account: account.id, ...returnToOf(state) }, button(goOn))}
 ${postForm(action, { stay: 'yes', ...returnToOf(state) }, button(signedInAs === undefined ? text.cancelLink : stay))}`,
   });
 }

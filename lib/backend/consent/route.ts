@@ -24,7 +24,7 @@ export async function showConsent(backend: BackendContext, request: AuthRequest)
   refuseFrame(request);
   return answer(backend, request, request.query.get('authorization_id'), async (asked) => {
     const found = await askAuthorization(backend, asked);
-    if (found.kind === 'granted') return callNext(backend, request, found.redirectTo, 302);
+    if (found.kind === 'granted') return goOn(backend, request, found.redirectTo, 302);
     const { client, redirectUri, scopes } = found;
     const { session } = asked.subject;
     if (request.wantsJson) {
@@ -46,7 +46,7 @@ export async function answerConsent(backend: BackendContext, request: AuthReques
     const { redirectTo, client } = await decide(backend, asked, action);
     const type = action === 'allow' ? 'consent_given' : 'consent_denied';
     backend.emit({ type, userId: asked.subject.session.user.id, ...defined({ clientId: client?.id }) });
-    return callNext(backend, request, redirectTo, 303);
+    return goOn(backend, request, redirectTo, 303);
   });
 }
 
@@ -93,7 +93,7 @@ function wayBackOf({ settings }: BackendContext, request: AuthRequest, id: strin
 }
 
 /** On to the app: the address is the provider's own, and has been checked. */
-function callNext(backend: BackendContext, request: AuthRequest, redirectTo: string, status: 302 | 303): Reply {
+function goOn(backend: BackendContext, request: AuthRequest, redirectTo: string, status: 302 | 303): Reply {
   if (request.wantsJson) return json(200, { redirectTo });
   if (status === 302 && mayFollowForm(request)) return toAppPage(siteFor(backend, request), request, redirectTo);
   return { status, headers: { Location: redirectTo } };

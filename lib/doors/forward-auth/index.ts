@@ -11,7 +11,7 @@ import { passedAs } from '../../http/passed-adapters.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { jarOf } from '../../http/cookie-jar.ts';
 import { errorReply, explainDecision, refusalReason, signedOutReason } from '../../http/error-reply.ts';
-import { asError, callNext } from '../../http/next.ts';
+import { asError, passToNext } from '../../http/next.ts';
 import type { Next } from '../../http/next.ts';
 import { notMounted } from '../../http/get-session.ts';
 import { header, mountPath, requestTarget } from '../../http/message.ts';
@@ -106,7 +106,7 @@ async function answer(request: AuthRequest, rules: ForwardAuthOptions, next: Nex
   try {
     sendReply(request, isAtMountPath(request.req) ? await verdict(request, rules) : nothingHere(request));
   } catch (error) {
-    callNext(next, asError(error));
+    passToNext(next, asError(error));
   }
 }
 

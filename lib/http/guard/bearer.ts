@@ -5,7 +5,7 @@ import type { ClientFacts } from '../../session/source.ts';
 import type { Session } from '../../types.ts';
 import type { AuthRequest } from '../request.ts';
 import { errorBody, refuse } from '../error-reply.ts';
-import { callNext } from '../next.ts';
+import { passToNext } from '../next.ts';
 import type { Next } from '../next.ts';
 import { json } from '../reply.ts';
 import { isHeadOpen, varyOn, clientFacts } from '../message.ts';
@@ -54,7 +54,7 @@ export async function admitBearer(request: AuthRequest, { find, challenge, next 
   request.isBearer = true;
   try {
     request.admit(await find());
-    callNext(next);
+    passToNext(next);
   } catch (error) {
     refuseBearer(request, error, next, challenge);
   }

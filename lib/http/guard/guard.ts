@@ -5,7 +5,7 @@ import { guardByBearer, isBearerRequest, refuseBearer } from './bearer.ts';
 import type { BearerRules } from './bearer.ts';
 import { refuse, explainDecision, signedOutReason } from '../error-reply.ts';
 import { isExplaining } from '../../session/events.ts';
-import { callNext } from '../next.ts';
+import { passToNext } from '../next.ts';
 import type { Next } from '../next.ts';
 import type { AuthRequest } from '../request.ts';
 import { sendReply } from '../reply.ts';
@@ -40,7 +40,7 @@ export function guard(request: AuthRequest, rules: GuardRules, next: Next): void
   void decide(request, rules, known, next);
 }
 
-/** `next` is called by `callNext`, outside of `try`: a later handler's error is not the guard's error. */
+/** `next` is called by `passToNext`, outside of `try`: a later handler's error is not the guard's error. */
 async function decide(
   request: AuthRequest,
   { demand, challenge }: GuardRules,
@@ -67,7 +67,7 @@ async function decide(
     }
     explainDecision(request, () => (known === undefined ? 'let in' : 'let in, with a session from the cache'));
     request.admit();
-    callNext(next);
+    passToNext(next);
   } catch (error) {
     refuse(request, error, next);
   }
