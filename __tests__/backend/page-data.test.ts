@@ -130,13 +130,13 @@ const data: Readonly<Record<string, Data>> = {
     kind: 'confirmation_sent',
     action: '/auth/resend',
     values: { email, returnTo: '/' },
-    links: { signIn: '/auth/login' },
+    links: { signIn: '/auth/login', forgot: '/auth/forgot' },
   },
   'mail sent again': {
     kind: 'mail_sent',
     action: '/auth/resend',
     values: { email, returnTo: '/' },
-    links: { signIn: '/auth/login' },
+    links: { signIn: '/auth/login', forgot: '/auth/forgot' },
   },
   'recovery mail sent': {
     kind: 'forgot_sent',

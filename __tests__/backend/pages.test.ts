@@ -427,7 +427,7 @@ describe('the other pages', () => {
     const sent = markupOf(
       mailPage(site, request, { ...confirmationSent(site.settings), email, returnTo: '/a', resend }),
     );
-    expect(sent).toContain('role="status">We sent a link to <strong dir="auto">ada@example.com</strong>.');
+    expect(sent).toContain('role="status">If <strong dir="auto">ada@example.com</strong> has no account yet');
     expect(sent).toContain('action="/auth/resend"');
     expect(sent).toContain('href="/auth/login?returnTo=%2Fa"');
     const again = markupOf(mailPage(site, request, { ...mailSent(site.settings), email, returnTo: '/a', resend }));

@@ -112,7 +112,8 @@ const newPassword = (input: string, ...message: readonly string[]): string[] =>
   field('Password', `password: password new-password${input}`, ...message);
 const atLeast = (count: number): string => `hint: Use at least ${count} characters. Don’t reuse a password.`;
 
-const mailSent = (words: string, path: string): string[] =>
+const ownerWays = ['Sign in → /auth/login', 'Forgot password? → /auth/forgot'];
+const mailSent = (words: string, path: string, ways: readonly string[] = ownerWays): string[] =>
   withEmblem(
     'emblem',
     page(
@@ -123,7 +124,7 @@ const mailSent = (words: string, path: string): string[] =>
       '  email=ada@example.com',
       '  [Resend email] quiet',
       'hint: Didn’t get it? Check your spam folder.',
-      'Back to sign-in → /auth/login',
+      ...ways,
     ),
   );
 
@@ -293,7 +294,10 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       atLeast(8),
     ]),
   ),
-  'confirmation sent': mailSent('We sent a link to ada@example.com . Open it to confirm your address.', '/auth/resend'),
+  'confirmation sent': mailSent(
+    'If ada@example.com has no account yet, we sent a link to confirm it. Already have one? Sign in, or reset your password.',
+    '/auth/resend',
+  ),
   'mail sent again': mailSent(
     'If ada@example.com still needs to be confirmed, a new link is on its way.',
     '/auth/resend',
@@ -301,6 +305,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'recovery mail sent': mailSent(
     'If ada@example.com has an account, we sent a link to choose a new password.',
     '/auth/forgot',
+    ['Back to sign-in → /auth/login'],
   ),
   'mail, too soon': withEmblem(
     'emblem',
@@ -309,7 +314,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       'Please wait a moment',
       'status: We can’t send another email yet.',
       'wait: You can send another one in 12 minutes.',
-      'Back to sign-in → /auth/login',
+      ...ownerWays,
     ),
   ),
   'please sign in': outcome(

@@ -135,7 +135,8 @@ export const ar: Translation = {
   toSignIn: 'لديك حساب بالفعل؟',
   toSignInLink: 'تسجيل الدخول',
   confirmationSentHeading: 'تحقق من بريدك الإلكتروني',
-  confirmationSentText: 'أرسلنا رابطًا إلى {email}. افتحه لتأكيد عنوانك.',
+  confirmationSentText:
+    'إذا لم يكن لعنوان {email} حساب بعد، فقد أرسلنا رابطًا لتأكيده. لديك حساب؟ سجّل الدخول أو أعد تعيين كلمة المرور.',
   mailSentHeading: 'تحقق من بريدك الإلكتروني',
   mailSentText: 'إذا كان العنوان {email} لا يزال بحاجة إلى تأكيد، فسيصلك رابط جديد قريبًا.',
   continueWith: 'المتابعة باستخدام {provider}',

@@ -158,7 +158,8 @@ export const de: Translation = {
   toSignIn: 'Sie haben schon ein Konto?',
   toSignInLink: 'Anmelden',
   confirmationSentHeading: 'Sehen Sie in Ihrem Postfach nach',
-  confirmationSentText: 'Wir haben einen Link an {email} gesendet. Öffnen Sie ihn, um Ihre Adresse zu bestätigen.',
+  confirmationSentText:
+    'Wenn es zu {email} noch kein Konto gibt, haben wir einen Link zur Bestätigung gesendet. Sie haben schon eines? Melden Sie sich an oder setzen Sie Ihr Passwort zurück.',
   mailSentHeading: 'Sehen Sie in Ihrem Postfach nach',
   mailSentText: 'Wenn {email} noch bestätigt werden muss, ist ein neuer Link unterwegs.',
   continueWith: 'Weiter mit {provider}',

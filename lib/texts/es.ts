@@ -144,7 +144,8 @@ export const es: Translation = {
   toSignIn: '¿Ya tienes una cuenta?',
   toSignInLink: 'Inicia sesión',
   confirmationSentHeading: 'Revisa tu correo',
-  confirmationSentText: 'Hemos enviado un enlace a {email}. Ábrelo para confirmar tu dirección.',
+  confirmationSentText:
+    'Si {email} aún no tiene cuenta, hemos enviado un enlace para confirmarla. ¿Ya tienes una? Inicia sesión o restablece tu contraseña.',
   mailSentHeading: 'Revisa tu correo',
   mailSentText: 'Si {email} está aún por confirmar, un enlace nuevo va en camino.',
   continueWith: 'Continuar con {provider}',

@@ -153,7 +153,8 @@ export const fr: Translation = {
   toSignIn: 'Vous avez déjà un compte ?',
   toSignInLink: 'Se connecter',
   confirmationSentHeading: 'Consultez vos e-mails',
-  confirmationSentText: 'Nous avons envoyé un lien à {email}. Ouvrez-le pour confirmer votre adresse.',
+  confirmationSentText:
+    'Si {email} n’a pas encore de compte, nous avons envoyé un lien de confirmation. Vous en avez déjà un ? Connectez-vous ou réinitialisez votre mot de passe.',
   mailSentHeading: 'Consultez vos e-mails',
   mailSentText: 'Si l’adresse {email} doit encore être confirmée, un nouveau lien est en route.',
   continueWith: 'Continuer avec {provider}',

@@ -144,7 +144,8 @@ export const it: Translation = {
   toSignIn: 'Hai già un account?',
   toSignInLink: 'Accedi',
   confirmationSentHeading: 'Controlla la tua email',
-  confirmationSentText: 'Abbiamo inviato un link a {email}. Aprilo per confermare il tuo indirizzo.',
+  confirmationSentText:
+    'Se {email} non ha ancora un account, abbiamo inviato un link di conferma. Ne hai già uno? Accedi o reimposta la password.',
   mailSentHeading: 'Controlla la tua email',
   mailSentText: 'Se {email} deve ancora essere confermata, un nuovo link è in arrivo.',
   continueWith: 'Continua con {provider}',

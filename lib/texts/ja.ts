@@ -143,7 +143,8 @@ export const ja: Translation = {
   toSignIn: 'アカウントをお持ちですか？',
   toSignInLink: 'サインイン',
   confirmationSentHeading: 'メールをご確認ください',
-  confirmationSentText: '{email} にリンクを送信しました。リンクを開いてアドレスを確認してください。',
+  confirmationSentText:
+    '{email} のアカウントがまだない場合は、確認用のリンクを送信しました。すでにお持ちの場合は、サインインするかパスワードを再設定してください。',
   mailSentHeading: 'メールをご確認ください',
   mailSentText: '{email} の確認がまだの場合は、新しいリンクを送信しました。',
   continueWith: '{provider} で続ける',

@@ -145,7 +145,8 @@ export const nl: Translation = {
   toSignIn: 'Heb je al een account?',
   toSignInLink: 'Log in',
   confirmationSentHeading: 'Kijk in je inbox',
-  confirmationSentText: 'We hebben een link gestuurd naar {email}. Open die om je adres te bevestigen.',
+  confirmationSentText:
+    'Als {email} nog geen account heeft, hebben we een bevestigingslink gestuurd. Heb je er al een? Log in of stel je wachtwoord opnieuw in.',
   mailSentHeading: 'Kijk in je inbox',
   mailSentText: 'Als {email} nog moet worden bevestigd, is er een nieuwe link onderweg.',
   continueWith: 'Doorgaan met {provider}',

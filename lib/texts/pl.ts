@@ -143,7 +143,8 @@ export const pl: Translation = {
   toSignIn: 'Masz już konto?',
   toSignInLink: 'Zaloguj się',
   confirmationSentHeading: 'Sprawdź pocztę',
-  confirmationSentText: 'Wysłaliśmy link na adres {email}. Otwórz go, aby potwierdzić adres.',
+  confirmationSentText:
+    'Jeśli adres {email} nie ma jeszcze konta, wysłaliśmy link do potwierdzenia. Masz już konto? Zaloguj się lub zresetuj hasło.',
   mailSentHeading: 'Sprawdź pocztę',
   mailSentText: 'Jeśli adres {email} wymaga jeszcze potwierdzenia, nowy link jest już w drodze.',
   continueWith: 'Kontynuuj przez {provider}',

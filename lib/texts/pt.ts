@@ -138,7 +138,8 @@ export const pt: Translation = {
   toSignIn: 'Já tem uma conta?',
   toSignInLink: 'Entre',
   confirmationSentHeading: 'Confira seu e-mail',
-  confirmationSentText: 'Enviamos um link para {email}. Abra-o para confirmar seu e-mail.',
+  confirmationSentText:
+    'Se {email} ainda não tem uma conta, enviamos um link de confirmação. Já tem uma? Entre ou redefina sua senha.',
   mailSentHeading: 'Confira seu e-mail',
   mailSentText: 'Se {email} ainda precisar ser confirmado, um novo link está a caminho.',
   continueWith: 'Continuar com {provider}',

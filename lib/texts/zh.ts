@@ -135,7 +135,7 @@ export const zh: Translation = {
   toSignIn: '已有账号？',
   toSignInLink: '登录',
   confirmationSentHeading: '请查收邮件',
-  confirmationSentText: '我们已向 {email} 发送链接。请打开链接以验证邮箱。',
+  confirmationSentText: '如果 {email} 尚未注册，我们已发送验证链接。已有账号？请登录或重置密码。',
   mailSentHeading: '请查收邮件',
   mailSentText: '如果 {email} 尚未验证，新的链接已发出。',
   continueWith: '使用 {provider} 继续',

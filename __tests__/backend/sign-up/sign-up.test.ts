@@ -1,5 +1,6 @@
 import { ada, postForm, startBackendApp } from '../../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../../support/backend-app.ts';
+import { createPageBrowser } from '../../support/page-browser.ts';
 
 let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
@@ -40,6 +41,27 @@ describe('POST /auth/signup', () => {
     const shape = (cookies: Map<string, string>): string[] =>
       [...cookies.keys()].map((name) => name.replace(/[0-9a-f]{32}/, 'ID'));
     expect(shape(known.cookies)).toEqual(shape(fresh.cookies));
+  });
+
+  it('does not claim that it sent a mail, and leads the owner of an address to sign-in and to a new password', async () => {
+    await start({ standIn: { autoconfirm: false } });
+    const again = { email: ada.email, password: 'something else' };
+    const browser = createPageBrowser(app.origin);
+    await browser.open('/auth/signup?returnTo=/account');
+    const { text } = await browser.submit(again);
+    expect(text.replaceAll(/<[^>]*>/g, '')).toContain(`If ${ada.email} has no account yet, we sent a link`);
+    const [signIn, forgot] = ['/auth/login', '/auth/forgot'].map((path) => {
+      const href = browser.links().find((link) => link.href.startsWith(path))?.href;
+      return href ?? '';
+    });
+    const other = browser.fork();
+    await other.open(forgot ?? '');
+    expect((await other.submit({ email: ada.email })).text).toContain('Check your email');
+    expect(app.supabase.mails.map(({ to }) => to)).toEqual([ada.email]);
+    await browser.open(signIn ?? '');
+    expect((await browser.submit(ada)).text).toBe('account');
+    const { message } = (await app.visitor().postJson('/auth/signup', again)).json;
+    expect(message).toMatch(/^If .* has no account yet, we sent a link.* Already have one\? Sign in, or reset/);
   });
 
   it('answers 409 only if the backend itself does', async () => {

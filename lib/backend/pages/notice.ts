@@ -17,6 +17,8 @@ export interface SentNotice {
   readonly text: PagesTextKey;
   /** Where its button asks for the email again. */
   readonly path: string;
+  /** Whether someone who has an account already may need a new password. */
+  readonly offersForgot?: true;
 }
 
 /** The data of that page: the same for every address. */
@@ -32,7 +34,8 @@ export function mailPage(
   { error, ...notice }: MailNotice & { readonly resend: Resend; readonly error?: AuthError },
 ): Reply {
   const { text } = site;
-  const { email, kind, path, resend } = notice;
+  const { email, kind, path, resend, returnTo, offersForgot } = notice;
+  const forgot = offersForgot && forgotUrl(site, request, notice);
   const action = request.localPath(path);
   const again = { action, hidden: { email, ...returnToOf(notice) }, label: text.resendButton, resend };
   const shown =
@@ -44,7 +47,7 @@ export function mailPage(
       kind,
       action,
       values: formValues(notice),
-      links: { signIn: request.signInUrl(notice.returnTo) },
+      links: { signIn: request.signInUrl(returnTo), forgot },
     },
     ...shown,
     leadRole: 'status',
@@ -53,7 +56,7 @@ export function mailPage(
     isStep: true,
     content: html`${resendForm(site, request, again)}
 ${error === undefined && html`<p class="hint">${text.mailHint}</p>`}
-${backToSignIn(site, request, notice)}`,
+${forgot === undefined ? backToSignIn(site, request, notice) : waysIn(site, request, notice)}`,
   });
 }
 
@@ -140,6 +143,13 @@ export function addressChangedPage(
     leadRole: 'status',
     content: isSignedIn ? actionLink(returnTo, text.continueButton) : actionLink(signIn, text.signInButton),
   });
+}
+
+/** For someone who has an account already: to sign in, or to get a new password. */
+function waysIn(site: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): Html {
+  const { text } = site;
+  return html`<p class="actions"><a href="${safeHref(request.signInUrl(state.returnTo))}">${text.signInButton}</a>
+${forgotLink(site, request, state)}</p>`;
 }
 
 function actionLink(href: string, label: Text): Html {

@@ -40,10 +40,11 @@ ${postForm(request.localPath(settings.signupPath), returnToOf(state), fields)}
 
 /** After the form, where an email must be confirmed first. */
 export function confirmationSent({ resendPath: path }: BackendOptions): SentNotice {
-  return { kind: 'confirmation_sent', heading: 'confirmationSentHeading', text: 'confirmationSentText', path };
+  const [heading, text] = ['confirmationSentHeading', 'confirmationSentText'] as const;
+  return { kind: 'confirmation_sent', heading, text, path, offersForgot: true };
 }
 
 /** After the email was requested again. */
 export function mailSent({ resendPath: path }: BackendOptions): SentNotice {
-  return { kind: 'mail_sent', heading: 'mailSentHeading', text: 'mailSentText', path };
+  return { kind: 'mail_sent', heading: 'mailSentHeading', text: 'mailSentText', path, offersForgot: true };
 }

@@ -6,7 +6,8 @@ export const signUpTexts = {
   toSignIn: 'Already have an account?',
   toSignInLink: 'Sign in',
   confirmationSentHeading: 'Check your email',
-  confirmationSentText: 'We sent a link to {email}. Open it to confirm your address.',
+  confirmationSentText:
+    'If {email} has no account yet, we sent a link to confirm it. Already have one? Sign in, or reset your password.',
   mailSentHeading: 'Check your email',
   mailSentText: 'If {email} still needs to be confirmed, a new link is on its way.',
 } as const satisfies Record<string, string>;
