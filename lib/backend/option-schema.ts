@@ -29,7 +29,7 @@ import { confirmEntries } from './confirm/options.ts';
 import { consentEntries } from './consent/options.ts';
 import { emailCodeEntries, emailCodeMethod } from './email-code/options.ts';
 import { factorsEntries } from './factors/options.ts';
-import { oauthEntries, providerProblems } from './oauth/options.ts';
+import { oauthEntries, oauthWaysIn, providerProblems } from './oauth/options.ts';
 import { englishText } from './pages/text.ts';
 import type { PagesTextKey } from './pages/text.ts';
 import { passkeyMethod, passkeysEntries } from './passkeys/options.ts';
@@ -37,7 +37,7 @@ import { passwordMethod } from './password/options.ts';
 import { providerTokensEntries } from './provider-tokens/options.ts';
 import { resetEntries } from './reset/options.ts';
 import { signUpEntries } from './sign-up/options.ts';
-import { ssoEntries } from './sso/options.ts';
+import { ssoEntries, ssoWaysIn } from './sso/options.ts';
 import { throttleEntries } from './throttle/options.ts';
 import { webauthnEntries } from './webauthn/options.ts';
 
@@ -133,21 +133,18 @@ const kernelEntries = {
   callbackUrl: v.optional(absoluteUrl('an absolute URL')),
   /**
    * What the built-in pages sign in with: passwords, codes and links sent by email, passkeys. `passkey` also lets security keys be
-   * second factors. Default `['password']`.
+   * second factors. `[]` leaves `providers`, `defaultProvider` or `sso` alone. Default `['password']`.
    */
   signInMethods: v.optional(
-    v.pipe(
-      v.array(
-        v.picklist(
-          methods,
-          `must be a list of ${listOf(
-            methods.map((method) => `'${method}'`),
-            'and',
-          )}`,
-        ),
-        'must be a list of methods',
+    v.array(
+      v.picklist(
+        methods,
+        `must be a list of ${listOf(
+          methods.map((method) => `'${method}'`),
+          'and',
+        )}`,
       ),
-      v.minLength(1, 'must name at least one method'),
+      'must be a list of methods',
     ),
     [methods[0]],
   ),
@@ -245,7 +242,24 @@ export const paths = pathsOf(entries);
 /** What rooms find in options that each entry alone allows. */
 export const roomProblems: readonly ((given: Readonly<Record<string, unknown>>) => readonly string[])[] = [
   providerProblems,
+  methodProblems,
 ];
+
+/** The options that let people sign in without one of the methods. */
+const otherWaysIn: Readonly<Record<string, (value: unknown) => boolean>> = {
+  ...oauthWaysIn,
+  ...ssoWaysIn,
+};
+
+/** Without a method and another way in, an account could never be used. */
+function methodProblems(given: Readonly<Record<string, unknown>>): string[] {
+  const { signInMethods } = given;
+  if (!Array.isArray(signInMethods) || signInMethods.length > 0) return [];
+  const others = Object.entries(otherWaysIn);
+  if (others.some(([option, isGiven]) => isGiven(given[option]))) return [];
+  const instead = others.length > 0 ? `, or set ${others.map(([option]) => option).join(' or ')}` : '';
+  return [`signInMethods must name at least one method${instead}`];
+}
 
 /** The project of a dashboard address, the address that people see in the browser and paste. */
 function dashboardProject(url: string): string | undefined {

@@ -78,8 +78,7 @@ export function providerButtons({ settings, text }: Site, request: PageRequest, 
 `;
   });
   return html`<ul class="providers${isRow && ' row'}">
-${buttons}</ul>
-<p class="or">${text.or}</p>`;
+${buttons}</ul>`;
 }
 
 function iconButton(href: string, label: Text, icon: Html): Html {

@@ -84,6 +84,12 @@ export const oauthEntries = {
   defaultProvider: v.optional(provider),
 };
 
+/** The options that are a way in by themselves, and when they are set. */
+export const oauthWaysIn = {
+  providers: (value: unknown): boolean => Array.isArray(value) && value.length > 0,
+  defaultProvider: (value: unknown): boolean => value !== undefined,
+};
+
 /** A provider may be listed once. */
 export function providerProblems({ providers }: Readonly<Record<string, unknown>>): string[] {
   if (!Array.isArray(providers)) return [];

@@ -22,7 +22,8 @@ export function signInPage(site: Site, request: PageRequest, state: SignInState)
   const error = isWrong && general ? { ...general, field: 'password' as const } : general;
   // A visitor who needs the confirmation email again does not need the password field.
   const resend = resendPath(site, state);
-  const buttons = buttonsOf(site, request, state);
+  const isAlone = shown.every(({ form, below }) => form === undefined && below === undefined);
+  const buttons = buttonsOf(site, request, state, isAlone);
   const fields = form?.form?.content({
     error,
     focus: resend === undefined ? focusOf(email, error) : undefined,
@@ -55,10 +56,12 @@ function resendForm({ text }: Site, request: PageRequest, state: SignInState, pa
   return postForm(request.localPath(path), { email: state.email, ...returnToOf(state) }, button);
 }
 
-/** The buttons above a form that signs in or signs up. */
-export function buttonsOf(site: Site, request: PageRequest, state: FormState): SignInButtons {
+/** The buttons above a form that signs in or signs up. @param isAlone whether nothing to choose follows them */
+export function buttonsOf(site: Site, request: PageRequest, state: FormState, isAlone = false): SignInButtons {
   const all = site.signIn.flatMap(({ buttons }) => buttons?.(site, request, state) ?? []);
-  return { content: all.map(({ content }) => content), choices: all.flatMap(({ choices }) => choices) };
+  const shown = all.flatMap(({ content }) => content ?? []);
+  const or = shown.length > 0 && !isAlone && html`\n<p class="or">${site.text.or}</p>`;
+  return { content: [...shown, or], choices: all.flatMap(({ choices }) => choices) };
 }
 
 /** The sign-in page as data. */

@@ -7,3 +7,6 @@ export const ssoEntries = {
   /** Starts single sign-on by the email's domain, with `sso: true`. Default `/auth/sso`. */
   ssoPath: routePath('/auth/sso'),
 };
+
+/** The option that is a way in by itself, and when it is set. */
+export const ssoWaysIn = { sso: (value: unknown): boolean => value === true };
