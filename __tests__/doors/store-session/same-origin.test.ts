@@ -1,4 +1,5 @@
 import { backendAuth, requireSameOrigin } from '../../../lib/index.ts';
+import type { BackendAuthOptions } from '../../../lib/index.ts';
 import { startBackendApp } from '../../support/backend-app.ts';
 import type { BackendApp } from '../../support/backend-app.ts';
 import { startBothApp } from '../../support/both-app.ts';
@@ -69,6 +70,27 @@ describe('requireSameOrigin decides as our own POST routes do', () => {
     expect(await verdicts(headers)).toEqual([false, false, false]);
     const { status, json } = await app.visitor().post('/called', { headers });
     expect([status, json]).toEqual([403, { code: 'cross_site_request' }]);
+  });
+
+  it('as a middleware answers by itself, as guards do: JSON or a page, and never through the error handler', async () => {
+    const headers = { 'sec-fetch-site': 'cross-site' };
+    const asked = await app.visitor().post('/middleware', { headers: { ...headers, accept: 'application/json' } });
+    expect([asked.status, asked.json.error.code]).toEqual([403, 'cross_site_request']);
+    expect(asked.headers['cache-control']).toBe('private, no-store');
+    const page = await app.visitor().post('/middleware', { headers: { ...headers, accept: 'text/html' } });
+    expect([page.status, page.headers['content-type']]).toEqual([403, 'text/html; charset=utf-8']);
+    expect(page.text).not.toContain('thrown');
+  });
+
+  it('as a middleware leaves its answer to onError', async () => {
+    await app.close();
+    const onError: BackendAuthOptions['onError'] = ({ code, status }, _req, res) => {
+      res.statusCode = status;
+      res.end(`mine: ${code}`);
+    };
+    app = await startBackendApp({ after: addRoutes, options: { onError } });
+    const answer = await app.visitor().post('/middleware', { headers: { 'sec-fetch-site': 'cross-site' } });
+    expect([answer.status, answer.text]).toEqual([403, 'mine: cross_site_request']);
   });
 
   it('so another site cannot sign a browser in', async () => {

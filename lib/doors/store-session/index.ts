@@ -6,7 +6,10 @@ import type { B2bTokens, BackendTokens, RedirectBody } from '../../types.ts';
 import { definitionOf, partKey } from '../../http/adapter.ts';
 import type { Adapter } from '../../http/adapter.ts';
 import { passedAs } from '../../http/passed-adapters.ts';
+import { refuse } from '../../http/error-reply.ts';
 import type { AuthRequest } from '../../http/request.ts';
+import { asError, passToNext } from '../../http/next.ts';
+import type { Next } from '../../http/next.ts';
 import { notMounted } from '../../http/get-session.ts';
 import { refuseCrossSite } from '../../http/origin.ts';
 import { refuseSent } from './store-tokens.ts';
@@ -77,26 +80,28 @@ function requestOf(auth: unknown, req: IncomingMessage): AuthRequest {
 /**
  * Refuses a request that another site's page sent, by the rule of our own POST routes: `Sec-Fetch-Site` decides where the browser
  * sends it, else `Origin`. The option `trustedOrigins` lists further origins; where two adapters are mounted, both have to trust one.
- * It also works as a middleware.
+ *
+ * Called with a request it throws. As a middleware it answers by itself, as a guard does: a page or JSON, or `onError`.
  *
  * @throws {AuthError} `cross_site_request` (403)
- * @throws {ConfigurationError} when no adapter was mounted before
+ * @throws {ConfigurationError} when no adapter was mounted before; a middleware passes it to `next`
  * @example app.post('/auth/google', requireSameOrigin, handler);
  */
-export function requireSameOrigin(req: IncomingMessage, _res?: ServerResponse, next?: (error?: unknown) => void): void {
-  const refusal = crossSiteRefusal(req);
-  // As a middleware it must never let a request wait.
-  if (typeof next === 'function') next(refusal);
-  else if (refusal !== undefined) throw refusal;
-}
-
-function crossSiteRefusal(req: IncomingMessage): Error | undefined {
+export function requireSameOrigin(req: IncomingMessage, _res?: ServerResponse, next?: Next): void {
+  let asked: AuthRequest | undefined;
   try {
     const passed = passedAs(req, undefined, 'requireSameOrigin');
-    if (passed.length === 0) return notMounted('requireSameOrigin', undefined, req);
-    for (const request of passed) refuseCrossSite(req, () => request.origin, request.definition.trustedOrigins);
-    return undefined;
+    if (passed.length === 0) throw notMounted('requireSameOrigin', undefined, req);
+    for (const request of passed) {
+      asked = request;
+      refuseCrossSite(req, () => request.origin, request.definition.trustedOrigins);
+    }
   } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
+    // As a middleware it must never let a request wait.
+    if (typeof next !== 'function') throw error;
+    if (asked === undefined) passToNext(next, asError(error));
+    else refuse(asked, error, next);
+    return;
   }
+  next?.();
 }
