@@ -19,7 +19,7 @@ function problemOf(call: () => unknown): string | undefined {
 
 it('tells a client that wants JSON where to go', async () => {
   const { said } = await ask({}, '', (request) => redirectOrJson(request, '/', 302));
-  expect(said).toEqual({ status: 200, body: { kind: 'json', value: { redirectTo: '/' } } });
+  expect(said).toEqual({ status: 200, body: { kind: 'json', value: { redirectTo: '/' } }, leadsTo: '/' });
 });
 
 describe('the public URL of an own path', () => {

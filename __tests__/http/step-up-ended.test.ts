@@ -48,7 +48,7 @@ describe('a session that the provider has ended, where a guard asks for a second
     const { status, json } = await visitor.getJson('/settings');
     expect([status, json]).toEqual([
       401,
-      { error: expect.objectContaining({ code: 'unauthenticated' }), redirectTo: '/auth/login?returnTo=%2Fsettings' },
+      { error: expect.objectContaining({ code: 'unauthenticated' }), redirectTo: '/auth/login' },
     ]);
     expect([...visitor.cookies.keys()].filter((name) => name.startsWith(app.cookieName))).toEqual([]);
   });

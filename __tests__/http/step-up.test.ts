@@ -84,11 +84,7 @@ describe('a recent sign-in at WorkOS', () => {
   it('is a 401 in JSON, which names the sign-in URL', async () => {
     const visitor = await signedInLongAgo();
     const { status, json } = await visitor.getJson('/fresh');
-    expect([status, json.error.code, json.redirectTo]).toEqual([
-      401,
-      'fresh_sign_in_required',
-      again('/login', '/fresh'),
-    ]);
+    expect([status, json.error.code, json.redirectTo]).toEqual([401, 'fresh_sign_in_required', '/login?max_age=300']);
     await signInAgain(visitor, json.redirectTo);
     expect((await visitor.getJson('/fresh')).status).toBe(200);
   });
@@ -466,7 +462,7 @@ describe('a second factor', () => {
         403,
         {
           error: expect.objectContaining({ code: 'second_factor_required' }),
-          redirectTo: '/auth/verify?returnTo=%2Fvault',
+          redirectTo: '/auth/verify',
         },
       ]);
     });

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { Request, Response } from 'express';
 import { pathOf } from '../tools/paths/request-path.ts';
+import { defined } from '../tools/json.ts';
 import { isLoopback } from '../tools/url.ts';
 import { fitForEvent } from '../session/events.ts';
 import { header, keepPrivate, requestTarget } from './message.ts';
@@ -82,8 +83,8 @@ export function errorReply(request: AuthRequest, error: AuthError): Reply {
 }
 
 export function jsonErrorReply(request: AuthRequest, error: AuthError): Reply {
-  const body = errorBody(error, error.status === 401 ? errorSignInUrl(request, error) : undefined);
-  return { ...json(error.status, body), headers: error.headers };
+  const leadsTo = error.status === 401 ? errorSignInUrl(request, error) : undefined;
+  return { ...json(error.status, errorBody(error, leadsTo)), headers: error.headers, ...defined({ leadsTo }) };
 }
 
 function errorSignInUrl(request: AuthRequest, { code }: AuthError): string {
@@ -163,7 +164,7 @@ export function challengeRedirect(request: AuthRequest, url = request.signInUrl(
 export function challengeWith(request: AuthRequest, error: AuthError, url: string): Reply {
   if (!request.wantsJson) return challengeRedirect(request, url);
   if (request.definition.onError !== undefined) throw error;
-  return json(error.status, errorBody(error, url));
+  return { ...json(error.status, errorBody(error, url)), leadsTo: url };
 }
 
 /**

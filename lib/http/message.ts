@@ -53,7 +53,7 @@ export function isSafeMountPath(prefix: string): boolean {
 }
 
 /**
- * Whether the client wants JSON: `Accept` prefers it, the request posts JSON, or Fetch Metadata
+ * Whether the client wants JSON: `Accept` prefers it, the request posts JSON, or Fetch Metadata or htmx
  * shows that it is not a navigation. A bare wildcard or no `Accept` counts as a document.
  */
 export function prefersJson(req: IncomingMessage): boolean {
@@ -63,8 +63,18 @@ export function prefersJson(req: IncomingMessage): boolean {
     if (new Negotiator(req).mediaType(['text/html', 'application/json']) === 'application/json') return true;
   }
   if (req.method === 'POST' && isJson(req)) return true;
+  return isScripted(req) || isFromHtmx(req);
+}
+
+/** Whether the browser says that a script or a part of a page sent it: it is no navigation. */
+export function isScripted(req: IncomingMessage): boolean {
   const mode = header(req, 'sec-fetch-mode');
   return mode !== undefined && mode !== 'navigate';
+}
+
+/** Browsers send no Fetch Metadata over plain http. @see https://htmx.org/reference/#request_headers */
+export function isFromHtmx(req: IncomingMessage): boolean {
+  return header(req, 'hx-request') === 'true';
 }
 
 function isJson(req: IncomingMessage): boolean {

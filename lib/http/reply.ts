@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asError, passToNext } from './next.ts';
 import type { Next } from './next.ts';
-import { isHeadOpen, varyOn } from './message.ts';
+import { isFromHtmx, isHeadOpen, varyOn } from './message.ts';
 import { render } from '../tools/html.ts';
 import type { Html } from '../tools/html.ts';
 import type { BuiltInPage, RenderPage } from '../pages/view.ts';
@@ -14,6 +14,8 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
   /** Whether the body shows texts of the built-in pages. */
   readonly hasTexts?: boolean;
+  /** Where the answer sends a script's page on, without a `Location` that the script would follow by itself. */
+  readonly leadsTo?: string;
   readonly body?:
     | { readonly kind: 'json'; readonly value: unknown }
     | {
@@ -70,7 +72,7 @@ export function redirectOrJson(
   redirectTo: string,
   status: 302 | 303 = 303,
 ): Reply {
-  return request.wantsJson ? json(200, { redirectTo }) : redirect(status, redirectTo);
+  return request.wantsJson ? { ...json(200, { redirectTo }), leadsTo: redirectTo } : redirect(status, redirectTo);
 }
 
 /** @param policy its Content-Security-Policy */
@@ -144,6 +146,9 @@ export function openHead({ req, res, definition }: Answered, reply: Reply): void
 function setHead({ req, res }: Answered, reply: Reply, rules?: ReplyRules): void {
   res.statusCode = reply.status;
   setHeaders(res, reply, rules);
+  const leadsTo = reply.leadsTo ?? reply.headers?.['Location'];
+  // htmx shows an answer inside of its page, and follows this header out of it.
+  if (leadsTo !== undefined && isFromHtmx(req)) res.setHeader('HX-Redirect', leadsTo);
   // An unread body must not keep the connection open: it may never end.
   if (hasBody(req) && !req.complete && req.httpVersionMajor < 2) res.setHeader('Connection', 'close');
 }

@@ -18,6 +18,7 @@ import type { Adapter } from './adapter.ts';
 import { jarOf, readHostCookies, toHostCookie } from './cookie-jar.ts';
 import type { Delivery } from './cookie-jar.ts';
 import { isAuthRoute } from './mount/mounts.ts';
+import { wayBackOf } from './way-back.ts';
 import type { Brand } from '../pages/page.ts';
 import { stylesheetQuery } from '../pages/style.ts';
 
@@ -44,7 +45,7 @@ export class AuthRequest {
   misuse: ConfigurationError | undefined;
   /** Whether a guard uses a bearer token. Then a session of the cookies writes no cookie; its new tokens wait for the next request. */
   isBearer = false;
-  /** Whether a guard answers in JSON, whatever the request accepts. It holds for the rest of the request. */
+  /** Whether a guard or route answers in JSON, whatever the request accepts. It holds for the rest of the request. */
   isForApi = false;
   /** The return path of an error page's sign-in link; set by a route that knows the visitor's target. */
   errorReturnTo: string | undefined;
@@ -142,9 +143,9 @@ export class AuthRequest {
     return this.localPath(this.definition.stylesheetPath) + stylesheetQuery(this.brand.accent);
   }
 
-  /** The sanitized path and query of the request, to return to. */
+  /** The sanitized path and query of the page where the person is. */
   get wayBack(): string {
-    return this.returnTo(this.#basePath + requestTarget(this.req));
+    return wayBackOf(this, { method: this.req.method, target: this.#basePath + requestTarget(this.req) });
   }
 
   /** The sanitized target after sign-in or sign-out; the start page where the value is not a path of this origin. */

@@ -8,7 +8,7 @@ import type { AuthRequest } from './request.ts';
 import { refuseCrossSite, refuseUnintended } from './origin.ts';
 import { registerRouter } from './adapter.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
-import { challengeRedirect, jsonErrorReply, refuse } from './error-reply.ts';
+import { challengeRedirect, refuse } from './error-reply.ts';
 import type { Next } from './next.ts';
 import { guard } from './guard/guard.ts';
 import { createMountCheck, isAnsweredLater } from './mount/mounts.ts';
@@ -107,13 +107,14 @@ function routerOf(definition: Adapter, handle: Handle): Router {
 
 async function serve(request: AuthRequest, route: AuthRoute, next: Next): Promise<void> {
   request.startedAt = performance.now();
+  if (route.isJsonOnly === true) request.isForApi = true;
   try {
     const reply = await answer(request, route);
     await request.settled();
     await showReply(request, reply, next);
   } catch (error) {
     await request.settled();
-    refuse(request, error, next, route.isJsonOnly === true ? jsonErrorReply : undefined);
+    refuse(request, error, next);
   }
 }
 

@@ -79,12 +79,24 @@ describe.each(adapters)('forwardAuth with $name', ({ name, start }) => {
     expect((await createVisitor(app.origin).get('/forward')).headers.authorization).toBeUndefined();
   });
 
+  it("names the page of a form that posts, by the gateway's method or by its own", async () => {
+    await startWith();
+    const stranger = createVisitor(app.origin);
+    const referer = `${app.origin}/wiki/edit`;
+    const asked = { accept: 'text/html', 'x-original-uri': '/wiki/save', referer };
+    for (const [method, header] of [['GET', 'POST'], ['POST']] as const) {
+      const headers = { ...asked, ...(header && { 'x-original-method': header }) };
+      const answer = await stranger.ask('/forward', { method, headers });
+      expect(answer.headers['x-auth-redirect']).toBe(signInUrl('/wiki/edit'));
+    }
+  });
+
   it('answers documents and scripts that are signed out with 401, and never redirects', async () => {
     await startWith();
     const stranger = createVisitor(app.origin);
     const document = await stranger.get('/forward', { headers: { accept: 'text/html', 'x-original-uri': '/wiki' } });
     const script = await stranger.get('/forward', {
-      headers: { accept: 'application/json', 'x-original-uri': '/wiki' },
+      headers: { accept: 'application/json', 'x-original-uri': '/wiki/api', referer: `${app.origin}/wiki` },
     });
     expect([document.status, script.status, document.headers.location, script.headers.location]).toEqual([
       401,

@@ -19,6 +19,7 @@ import type { HostRequest } from '../../http/message.ts';
 import type { ExactOptionsOf } from '../../options/shared.ts';
 import { refuseCrossSite } from '../../http/origin.ts';
 import { sendReply } from '../../http/reply.ts';
+import { wayBackOf } from '../../http/way-back.ts';
 import type { Reply } from '../../http/reply.ts';
 import { checkEntry, outageEntries, readRequirements, refuseUnconfirmed } from '../../http/guard/require-session.ts';
 
@@ -212,7 +213,7 @@ function refusal(request: AuthRequest, failure: unknown): Reply {
   if (!(failure instanceof AuthError)) throw failure;
   const error = toGatewayError(failure);
   const isSignedOut = error.status === 401;
-  const wayBack = request.returnTo(originalUri(request.req));
+  const wayBack = wayBackOf(request, { method: methodAsked(request.req), target: originalUri(request.req) });
   request.errorReturnTo = wayBack;
   explainDecision(request, () =>
     isSignedOut ? `signed out, as ${signedOutReason(request)}: 401` : refusalReason(request, failure),
@@ -220,6 +221,11 @@ function refusal(request: AuthRequest, failure: unknown): Reply {
   const reply = errorReply(request, error);
   const signInUrl = isSignedOut ? absoluteUrl(request, request.signInUrl(wayBack)) : undefined;
   return signInUrl === undefined ? reply : { ...reply, headers: { ...reply.headers, 'X-Auth-Redirect': signInUrl } };
+}
+
+/** The gateway's own request repeats the client's method where no header names it. */
+function methodAsked(req: IncomingMessage): string | undefined {
+  return valuesOf(req, methodHeaders)[0]?.toUpperCase() ?? req.method;
 }
 
 /** `undefined` where the gateway sent none, or several, or what no browser sends: then the sign-in leads to the start page. */
