@@ -25,7 +25,12 @@ export const errorTable = {
   sign_in_failed: {
     status: 400,
     message: 'Sign-in didn’t work. Try again, or choose another way to sign in.',
-    when: 'The callback’s query names an error other than a cancellation.',
+    when: 'The provider refuses a sign-in and says no more: an error in the callback’s query, a hook of the project, a code of tomorrow.',
+  },
+  action_failed: {
+    status: 400,
+    message: 'That didn’t work. Try again, or contact support.',
+    when: 'The backend refuses a form that signs no one in, and says no more.',
   },
   invalid_state: {
     status: 400,
@@ -85,7 +90,17 @@ export const errorTable = {
   access_denied: {
     status: 403,
     message: 'Sign-in was canceled.',
-    when: 'The provider reports that the person canceled, or may not sign in.',
+    when: 'The provider reports that the person canceled.',
+  },
+  provider_email_missing: {
+    status: 403,
+    message: 'Your sign-in provider didn’t share your email address. Allow it there, or choose another way to sign in.',
+    when: 'An OAuth provider answers without the address that the project asks for.',
+  },
+  sso_required: {
+    status: 403,
+    message: 'This account signs in through its organization. Use the sign-in that your organization gave you.',
+    when: 'An account of a SAML identity provider is to get a password, a passkey or another address.',
   },
   forbidden: {
     status: 403,
@@ -175,7 +190,7 @@ export const errorTable = {
   sign_in_refused: {
     status: 403,
     message: 'Your sign-in was refused. Sign in again, or contact support.',
-    when: 'WorkOS refuses a sign-in for another reason, which `reason` of the event names.',
+    when: 'WorkOS, or the project’s hook for second factors, refuses a sign-in; `reason` of the event names the code.',
   },
   phone_number_required: {
     status: 403,

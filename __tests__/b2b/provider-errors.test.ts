@@ -110,7 +110,7 @@ describe('a refresh', () => {
 describe('a failed sign-in', () => {
   it.each<[ProviderFailure, string, number | undefined]>([
     [refused('invalid_grant'), 'code_rejected', undefined],
-    [refused('access_denied'), 'access_denied', undefined],
+    [refused('access_denied'), 'sign_in_refused', undefined],
     [refused('mfa_challenge'), 'sign_in_incomplete', undefined],
     [refused('phone_number_required'), 'phone_number_required', undefined],
     [refused('verification_id_required'), 'phone_number_required', undefined],

@@ -44,22 +44,24 @@ describe('a failed call', () => {
     [400, 'bad_code_verifier', 'code_rejected'],
     [400, 'bad_oauth_state', 'invalid_state'],
     [400, 'provider_disabled', 'unknown_provider'],
-    [404, 'user_not_found', 'access_denied'],
-    [403, 'a_code_of_tomorrow', 'access_denied'],
+    [404, 'user_not_found', 'sign_in_failed'],
+    [403, 'a_code_of_tomorrow', 'sign_in_failed'],
     [400, 'oauth_client_state_not_found', 'invalid_state'],
     [400, 'oauth_client_state_expired', 'invalid_state'],
     [400, 'oauth_invalid_state', 'invalid_state'],
     [422, 'identity_already_exists', 'identity_in_use'],
     [404, 'invite_not_found', 'link_expired'],
-    [400, 'email_address_not_provided', 'access_denied'],
-    [422, 'user_sso_managed', 'access_denied'],
-    [400, 'phone_not_confirmed', 'access_denied'],
+    [400, 'email_address_not_provided', 'provider_email_missing'],
+    [422, 'user_sso_managed', 'sso_required'],
+    [400, 'phone_not_confirmed', 'sign_in_failed'],
     [400, 'phone_provider_disabled', 'signup_disabled'],
     [422, 'anonymous_provider_disabled', 'signup_disabled'],
     [404, 'sso_provider_not_found', 'unknown_provider'],
     [422, 'sso_provider_disabled', 'unknown_provider'],
     [404, 'saml_provider_disabled', 'unknown_provider'],
-    [403, 'unknown', 'access_denied'],
+    [403, 'unknown', 'sign_in_failed'],
+    [422, 'mfa_verification_rejected', 'sign_in_refused'],
+    [400, 'reauthentication_needed', 'sign_in_not_fresh'],
     [400, 'unexpected_audience', 'provider_refused'],
     [422, 'hook_payload_over_size_limit', 'provider_refused'],
     [422, 'hook_payload_invalid_content_type', 'provider_refused'],
@@ -87,6 +89,14 @@ describe('a failed call', () => {
   it.each([400, 401, 403, 404, 302])('with %i and no code is a refusal by the gateway', (status) => {
     expect(providerError(answered(status), undefined).code).toBe('provider_refused');
   });
+
+  it.each(['unknown', 'user_not_found', 'phone_not_confirmed', 'a_code_of_tomorrow'])(
+    'with %s says nothing of a sign-in where nobody signs in',
+    (code) => {
+      const { code: ours, message } = providerError(answered(403, code), undefined, false);
+      expect([ours, message]).toEqual(['action_failed', expect.not.stringMatching(/sign/i)]);
+    },
+  );
 
   it('without an answer is an outage, and keeps its cause', () => {
     const cause = new Error('cut');
@@ -250,15 +260,6 @@ it('a callback without any code has no reason', () => {
   expect(callbackError('access_denied', null).reason).toBe('access_denied');
 });
 
-it.each(['email_address_not_provided', 'user_sso_managed', 'reauthentication_needed'])(
-  '%s tells the visitor what to do about it',
-  (code) => {
-    const { message } = providerError(answered(422, code), undefined);
-    expect(message).not.toBe(providerError(answered(403, 'unknown'), undefined).message);
-    expect(callbackError('server_error', code).message).toBe(message);
-  },
-);
-
 it.each([
   [{ code: 'x' }, 'x'],
   [{ code: 1 }, undefined],
@@ -274,8 +275,10 @@ it.each<[AuthError, boolean, boolean]>([
   [new AuthError('provider_unavailable', { reason: 'unexpected_failure' }), false, false],
   [new AuthError('provider_unavailable'), false, false],
   [new AuthError('forbidden', { reason: 'timeout' }), false, false],
-  [new AuthError('access_denied', { reason: 'unknown' }), false, true],
-  [new AuthError('access_denied'), false, false],
+  [new AuthError('sign_in_failed', { reason: 'unknown' }), false, true],
+  [new AuthError('action_failed', { reason: 'unknown' }), false, true],
+  [new AuthError('sign_in_refused', { reason: 'mfa_verification_rejected' }), false, true],
+  [new AuthError('sign_in_failed'), false, false],
   [new AuthError('code_wrong', { reason: 'unknown' }), false, false],
 ])('%p may have judged a guess without an answer: %p, or refused it: %p', (error, isLate, isRefused) => {
   expect([isTimeout(error), isRefusedGuess(error)]).toEqual([isLate, isRefused]);
@@ -291,7 +294,7 @@ it('a refusal of the backend has a reason, and one of the application has none',
 
 it('an account of an organization is told to sign in there', () => {
   const { code, reason, message } = organizationSignIn();
-  expect([code, reason]).toEqual(['access_denied', 'user_sso_managed']);
+  expect([code, reason]).toEqual(['sso_required', 'user_sso_managed']);
   expect(message).toBe(providerError(answered(422, 'user_sso_managed'), undefined).message);
 });
 

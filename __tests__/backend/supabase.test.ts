@@ -116,7 +116,7 @@ describe('the end of a session', () => {
 
   it.each<[number, string | undefined, string, boolean]>([
     [401, undefined, 'provider_refused', true],
-    [403, 'a_code_of_tomorrow', 'access_denied', false],
+    [403, 'a_code_of_tomorrow', 'sign_in_failed', false],
   ])('fails by %i %s, with a warning for operators: %p', async (status, given, code, isWarned) => {
     refuses(status, given);
     await expect(create().revoke(token, 'local', signal())).rejects.toMatchObject({ code });

@@ -254,7 +254,7 @@ function factorPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): R
       isPending: false,
       error: failure('factor_unavailable'),
     }),
-    'factor, rejected': rejectedPage(site, request, { ...state, error: failure('access_denied') }),
+    'factor, rejected': rejectedPage(site, request, { ...state, error: failure('sign_in_refused') }),
     'factor, remove': removePage(site, request, { ...state, factor: { ...app, name: 'Work' }, isLast: false }),
     'factor, remove the last': removePage(site, request, { ...state, factor: app, isLast: true }),
     'factors, none': factorsPage(site, request, { ...state, factors: [] }),

@@ -52,7 +52,8 @@ export const refusals: ReadonlyMap<string, Refusal> = new Map<string, Refusal>(
     authentication_method_not_allowed: { organization: 'sign_in', signIn: 'sign_in_method_refused' },
     email_password_auth_disabled: { signIn: 'sign_in_method_refused' },
 
-    access_denied: { signIn: 'access_denied' },
+    // Only the callback's query tells of a person who canceled.
+    access_denied: { signIn: 'sign_in_refused' },
     invitation_invalid: { signIn: 'invitation_invalid' },
     invitation_cannot_be_used_for_email: { signIn: 'invitation_for_another_address' },
     sign_up_not_allowed: { signIn: 'signup_disabled' },

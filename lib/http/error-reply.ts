@@ -101,6 +101,7 @@ const aboutAccount: ReadonlySet<AuthErrorCode> = new Set([
   'invitation_for_another_address',
   'not_accepted',
   'user_banned',
+  'sso_required',
 ]);
 
 /**
@@ -110,6 +111,8 @@ const aboutAccount: ReadonlySet<AuthErrorCode> = new Set([
 const refusals: ReadonlySet<AuthErrorCode> = new Set([
   ...aboutAccount,
   'access_denied',
+  'sign_in_failed',
+  'provider_email_missing',
   'phone_number_required',
   'identity_check_required',
   'sign_in_incomplete',

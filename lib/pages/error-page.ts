@@ -44,7 +44,7 @@ export function errorPage(parts: ErrorPageParts): Reply {
     leadRole: 'alert',
     stylesheet,
     brand,
-    content: html`<p class="actions">${actionLink(parts)}<a href="${safeHref(home)}">${text.backHome}</a></p>
+    content: html`<p class="actions">${actionLink(parts) ?? button(home, text.backHome)}${signsIn(error) && html`<a href="${safeHref(home)}">${text.backHome}</a>`}</p>
 <p class="reference" dir="ltr">${error.code} <time datetime="${time}">${time.slice(0, 16).replace('T', ' ')} UTC</time></p>`,
   });
 }
@@ -113,12 +113,20 @@ function linksOf({ signInUrl, account, home, brand }: ErrorPageParts): Readonly<
   return { signIn: signInUrl, otherAccount: account?.otherUrl, home, help: brand.links.help };
 }
 
-/** The single next step; it links to support where only the operators can help. */
+/** Failures that no sign-in mends: most who meet them are signed in. */
+const besideSignIn: ReadonlySet<AuthErrorCode> = new Set(['action_failed']);
+
+function signsIn({ code }: AuthError): boolean {
+  return !besideSignIn.has(code);
+}
+
+/** The single next step; it links to support where only the operators can help. `undefined` where there is none but the start page. */
 function actionLink({ error, account, signInUrl, canReload, brand }: ErrorPageParts): HtmlValue {
   const { text, links } = brand;
   if (account !== undefined) return button(account.otherUrl, text.otherAccount);
   if (error.code === 'provider_refused' && links.help !== undefined) return button(links.help, text.contactSupport);
   if (canReload) return html`<a class="button" href="">${text.tryAgainButton}</a>\n`;
+  if (!signsIn(error)) return undefined;
   return button(signInUrl, error.status >= 500 ? text.tryAgainButton : text.signInButton);
 }
 

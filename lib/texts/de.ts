@@ -6,6 +6,7 @@ export const de: Translation = {
   invalid_host: 'Diese Adresse kann hier nicht verwendet werden. Öffnen Sie die App unter ihrer eigenen Adresse.',
   sign_in_failed:
     'Die Anmeldung hat nicht funktioniert. Versuchen Sie es erneut oder melden Sie sich auf andere Weise an.',
+  action_failed: 'Das hat nicht funktioniert. Versuchen Sie es erneut oder wenden Sie sich an den Support.',
   invalid_state: 'Sie hat zu lange gedauert oder in einem anderen Browser begonnen. Bitte versuchen Sie es erneut.',
   code_rejected: 'Dieser Anmeldelink wurde bereits verwendet oder ist abgelaufen. Bitte melden Sie sich erneut an.',
   unknown_provider: 'Diese Art der Anmeldung gibt es hier nicht. Wählen Sie eine andere.',
@@ -19,6 +20,9 @@ export const de: Translation = {
   invalid_token: 'Ihr Zugang gilt hier nicht oder ist abgelaufen. Melden Sie sich erneut an.',
   invalid_credentials: 'E-Mail-Adresse oder Passwort ist falsch.',
   access_denied: 'Versuchen Sie es erneut oder melden Sie sich auf andere Weise an.',
+  provider_email_missing:
+    'Ihr Anmeldedienst hat Ihre E-Mail-Adresse nicht mitgeteilt. Erlauben Sie es dort oder melden Sie sich auf andere Weise an.',
+  sso_required: 'Dieses Konto meldet sich über seine Organisation an. Verwenden Sie die Anmeldung Ihrer Organisation.',
   forbidden:
     'Ihr Konto ist nicht berechtigt, diese Seite anzusehen. Bitten Sie die Administration um Zugriff oder wechseln Sie das Konto.',
   insufficient_scope:

@@ -5,6 +5,7 @@ export const es: Translation = {
   invalid_request: 'Este enlace está incompleto. Vuelve atrás e inténtalo de nuevo.',
   invalid_host: 'Esta dirección no se puede usar aquí. Abre la aplicación en su propia dirección.',
   sign_in_failed: 'No se ha podido iniciar sesión. Inténtalo de nuevo o elige otra forma de iniciar sesión.',
+  action_failed: 'No ha funcionado. Inténtalo de nuevo o contacta con soporte.',
   invalid_state: 'Ha tardado demasiado o se ha iniciado en otro navegador. Inténtalo de nuevo.',
   code_rejected: 'Este enlace de inicio de sesión ya se ha usado o ha caducado. Vuelve a iniciar sesión.',
   unknown_provider: 'Esta forma de iniciar sesión no está disponible aquí. Elige otra.',
@@ -18,6 +19,9 @@ export const es: Translation = {
   invalid_token: 'Tu acceso no es válido aquí o ha caducado. Vuelve a iniciar sesión.',
   invalid_credentials: 'Correo electrónico o contraseña incorrectos.',
   access_denied: 'Inténtalo de nuevo o elige otra forma de iniciar sesión.',
+  provider_email_missing:
+    'Tu proveedor de acceso no ha compartido tu correo electrónico. Permítelo allí o elige otra forma de iniciar sesión.',
+  sso_required: 'Esta cuenta inicia sesión a través de su organización. Usa el acceso que te dio tu organización.',
   forbidden: 'Tu cuenta no tiene permiso para ver esta página. Pide acceso a un administrador o cambia de cuenta.',
   insufficient_scope: 'Esta aplicación no ha recibido el permiso necesario. Conéctala de nuevo y concédeselo.',
   not_accepted: 'Esta cuenta no se puede usar aquí. Usa otra cuenta o pide acceso a un administrador.',

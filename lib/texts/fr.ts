@@ -5,6 +5,7 @@ export const fr: Translation = {
   invalid_request: 'Ce lien est incomplet. Revenez en arrière et réessayez.',
   invalid_host: 'Cette adresse ne peut pas être utilisée ici. Ouvrez l’application à sa propre adresse.',
   sign_in_failed: 'La connexion a échoué. Réessayez ou choisissez un autre moyen de connexion.',
+  action_failed: 'Cela n’a pas fonctionné. Réessayez ou contactez l’assistance.',
   invalid_state: 'Elle a pris trop de temps ou a commencé dans un autre navigateur. Veuillez réessayer.',
   code_rejected: 'Ce lien de connexion a déjà été utilisé ou a expiré. Veuillez vous reconnecter.',
   unknown_provider: 'Ce moyen de connexion n’est pas disponible ici. Choisissez-en un autre.',
@@ -18,6 +19,10 @@ export const fr: Translation = {
   invalid_token: 'Votre accès n’est pas valable ici, ou il a expiré. Reconnectez-vous.',
   invalid_credentials: 'Adresse e-mail ou mot de passe incorrect.',
   access_denied: 'Réessayez ou choisissez un autre moyen de connexion.',
+  provider_email_missing:
+    'Votre fournisseur de connexion n’a pas communiqué votre adresse e-mail. Autorisez-le ou choisissez un autre moyen de connexion.',
+  sso_required:
+    'Ce compte se connecte par l’intermédiaire de son organisation. Utilisez la connexion fournie par votre organisation.',
   forbidden:
     'Votre compte n’est pas autorisé à voir cette page. Demandez à un administrateur de vous donner accès ou changez de compte.',
   insufficient_scope:

@@ -5,6 +5,7 @@ export const it: Translation = {
   invalid_request: 'Questo link è incompleto. Torna indietro e riprova.',
   invalid_host: 'Questo indirizzo non può essere usato qui. Apri l’app al suo indirizzo.',
   sign_in_failed: 'Accesso non riuscito. Riprova o scegli un altro metodo di accesso.',
+  action_failed: 'Non ha funzionato. Riprova o contatta l’assistenza.',
   invalid_state: 'Ha richiesto troppo tempo o è iniziato in un altro browser. Riprova.',
   code_rejected: 'Questo link di accesso è già stato usato o è scaduto. Accedi di nuovo.',
   unknown_provider: 'Questo metodo di accesso non è disponibile qui. Scegline un altro.',
@@ -18,6 +19,9 @@ export const it: Translation = {
   invalid_token: 'Il tuo accesso non è valido qui oppure è scaduto. Accedi di nuovo.',
   invalid_credentials: 'Email o password non corrette.',
   access_denied: 'Riprova o scegli un altro metodo di accesso.',
+  provider_email_missing:
+    'Il tuo provider di accesso non ha condiviso la tua email. Consentilo lì o scegli un altro modo per accedere.',
+  sso_required: 'Questo account accede tramite la sua organizzazione. Usa l’accesso fornito dalla tua organizzazione.',
   forbidden:
     'Il tuo account non è autorizzato a vedere questa pagina. Chiedi l’accesso a un amministratore o cambia account.',
   insufficient_scope:

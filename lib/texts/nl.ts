@@ -5,6 +5,7 @@ export const nl: Translation = {
   invalid_request: 'Deze link is niet volledig. Ga terug en probeer het opnieuw.',
   invalid_host: 'Dit adres kan hier niet worden gebruikt. Open de app op het eigen adres.',
   sign_in_failed: 'Inloggen is niet gelukt. Probeer het opnieuw of kies een andere manier om in te loggen.',
+  action_failed: 'Dat is niet gelukt. Probeer het opnieuw of neem contact op met support.',
   invalid_state: 'Het duurde te lang of begon in een andere browser. Probeer het opnieuw.',
   code_rejected: 'Deze inloglink is al gebruikt of verlopen. Log opnieuw in.',
   unknown_provider: 'Deze manier van inloggen is hier niet beschikbaar. Kies een andere.',
@@ -18,6 +19,9 @@ export const nl: Translation = {
   invalid_token: 'Je toegang is hier niet geldig of is verlopen. Log opnieuw in.',
   invalid_credentials: 'E-mailadres of wachtwoord is onjuist.',
   access_denied: 'Probeer het opnieuw of kies een andere manier om in te loggen.',
+  provider_email_missing:
+    'Je inlogprovider heeft je e-mailadres niet gedeeld. Sta dat daar toe of kies een andere manier om in te loggen.',
+  sso_required: 'Dit account logt in via de organisatie. Gebruik de inlogmethode van je organisatie.',
   forbidden: 'Je account mag deze pagina niet bekijken. Vraag een beheerder om toegang of wissel van account.',
   insufficient_scope:
     'Deze app heeft de benodigde toestemming niet gekregen. Koppel de app opnieuw en geef toestemming.',

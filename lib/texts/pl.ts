@@ -5,6 +5,7 @@ export const pl: Translation = {
   invalid_request: 'Ten link jest niepełny. Wróć i spróbuj ponownie.',
   invalid_host: 'Tego adresu nie można tutaj użyć. Otwórz aplikację pod jej własnym adresem.',
   sign_in_failed: 'Nie udało się zalogować. Spróbuj ponownie lub wybierz inny sposób logowania.',
+  action_failed: 'To się nie udało. Spróbuj ponownie lub skontaktuj się z pomocą techniczną.',
   invalid_state: 'Logowanie trwało zbyt długo lub rozpoczęto je w innej przeglądarce. Spróbuj ponownie.',
   code_rejected: 'Ten link do logowania został już użyty lub wygasł. Zaloguj się ponownie.',
   unknown_provider: 'Ten sposób logowania nie jest tutaj dostępny. Wybierz inny.',
@@ -18,6 +19,9 @@ export const pl: Translation = {
   invalid_token: 'Twój dostęp nie jest tutaj ważny lub wygasł. Zaloguj się ponownie.',
   invalid_credentials: 'Nieprawidłowy adres e-mail lub hasło.',
   access_denied: 'Spróbuj ponownie lub wybierz inny sposób logowania.',
+  provider_email_missing:
+    'Dostawca logowania nie udostępnił Twojego adresu e-mail. Zezwól na to u niego lub wybierz inny sposób logowania.',
+  sso_required: 'To konto loguje się przez swoją organizację. Użyj sposobu logowania, który zapewnia organizacja.',
   forbidden:
     'Twoje konto nie ma uprawnień do tej strony. Poproś administratora o dostęp lub przełącz się na inne konto.',
   insufficient_scope: 'Ta aplikacja nie otrzymała potrzebnego uprawnienia. Połącz ją ponownie i wyraź zgodę.',

@@ -5,6 +5,7 @@ export const pt: Translation = {
   invalid_request: 'Este link está incompleto. Volte e tente novamente.',
   invalid_host: 'Este endereço não pode ser usado aqui. Abra o aplicativo no endereço dele.',
   sign_in_failed: 'Não foi possível fazer login. Tente novamente ou escolha outra forma de entrar.',
+  action_failed: 'Não funcionou. Tente novamente ou fale com o suporte.',
   invalid_state: 'Demorou demais ou começou em outro navegador. Tente novamente.',
   code_rejected: 'Este link de login já foi usado ou expirou. Entre novamente.',
   unknown_provider: 'Esta forma de entrar não está disponível aqui. Escolha outra.',
@@ -18,6 +19,9 @@ export const pt: Translation = {
   invalid_token: 'Seu acesso não é válido aqui ou expirou. Entre novamente.',
   invalid_credentials: 'E-mail ou senha incorretos.',
   access_denied: 'Tente novamente ou escolha outra forma de entrar.',
+  provider_email_missing:
+    'Seu provedor de login não compartilhou seu e-mail. Permita isso lá ou escolha outra forma de entrar.',
+  sso_required: 'Esta conta entra por meio da organização dela. Use o acesso fornecido pela sua organização.',
   forbidden: 'Sua conta não tem permissão para ver esta página. Peça acesso a um administrador ou troque de conta.',
   insufficient_scope: 'Este aplicativo não recebeu a permissão necessária. Conecte-o novamente e permita o acesso.',
   not_accepted: 'Esta conta não pode ser usada aqui. Use outra conta ou peça acesso a um administrador.',

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { errorReply, GoTrueError } from './errors.ts';
 import { json, page } from './http.ts';
 import type { Reply } from './http.ts';
 import type { Endpoint, Fault, FaultTarget } from './types.ts';
@@ -100,7 +101,8 @@ export function breakConnection(fault: Fault | undefined, reply: Reply | undefin
 }
 
 /** Replies of gateways and proxies in front of GoTrue, in their own formats. */
-export function faultReply(fault: Fault): Reply | undefined {
+export function faultReply(fault: Fault, apiVersion?: string): Reply | undefined {
+  if (typeof fault === 'object') return errorReply(new GoTrueError(fault.status, fault.code, 'Refused.'), apiVersion);
   switch (fault) {
     case 'html502':
       return page(502, '<html><head><title>502 Bad Gateway</title></head><body>cloudflare</body></html>');

@@ -67,6 +67,8 @@ export interface LoggedRequest extends StandInRequest {
 
 export type SupabaseStandIn = Awaited<ReturnType<typeof startSupabaseStandIn>>;
 
+const versionOf = ({ headers }: StandInRequest) => headers['x-supabase-api-version']?.toString();
+
 /**
  * A Supabase project (GoTrue, and a `notes` table behind PostgREST's path) that can simulate the
  * real one's failures, on 127.0.0.1 and a free port. Change `switches` at any time.
@@ -115,7 +117,7 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     } catch (error) {
       const isKnown = error instanceof GoTrueError || error instanceof OAuthServerError;
       const known = isKnown ? error : new GoTrueError(500, 'unexpected_failure', String(error));
-      return errorReply(known, request.headers['x-supabase-api-version']?.toString());
+      return errorReply(known, versionOf(request));
     }
   }
 
@@ -126,7 +128,7 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     const fault = faults.next(route.endpoint);
     await faults.passGates(route.endpoint);
     const worksFirst = fault === undefined || fault === 'lost' || fault === 'reset';
-    const reply = worksFirst ? await answer(route, request) : faultReply(fault);
+    const reply = worksFirst ? await answer(route, request) : faultReply(fault, versionOf(request));
     if (fault === 'hang') faults.hang(res);
     if (breakConnection(fault, reply, res) || !reply) return;
     res.writeHead(reply.status, reply.headers).end(reply.body);

@@ -229,6 +229,8 @@ export type Fault =
   | 'lost'
   /** A proxy's HTML page. */
   | 'html502'
+  /** A refusal of GoTrue. */
+  | { readonly status: number; readonly code: string }
   | 401
   | 403
   | 404

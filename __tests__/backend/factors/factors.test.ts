@@ -108,7 +108,7 @@ it.each<[string | undefined, boolean, boolean]>([
   ['bad_jwt', false, false],
   [undefined, false, false],
 ])('the reason %p means that the session is over: %p, that the code was rejected: %p', (reason, isOver, isNo) => {
-  const error = new AuthError('access_denied', { reason });
+  const error = new AuthError('sign_in_refused', { reason });
   expect([isSessionOver(error), isRejected(error)]).toEqual([isOver, isNo]);
   const other = Object.assign(new Error('other'), { reason });
   expect([isSessionOver(other), isRejected(other)]).toEqual([false, false]);
@@ -138,7 +138,7 @@ describe('a guard that asks for factors', () => {
   });
 
   it('refuses a session that has ended there, and passes other failures on', async () => {
-    const over = new AuthError('access_denied', { reason: 'session_not_found' });
+    const over = new AuthError('sign_in_failed', { reason: 'session_not_found' });
     await expect(ask(() => Promise.reject(over))).rejects.toMatchObject({
       code: 'unauthenticated',
       reason: 'session_not_found',

@@ -188,7 +188,7 @@ describe('a session that the backend has ended', () => {
     const { status, json } = await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) });
     expect([status, json.error.code, json.error.message]).toEqual([
       403,
-      'access_denied',
+      'sign_in_refused',
       expect.stringContaining('your sign-in has ended'),
     ]);
     expect([...visitor.cookies.keys()]).toEqual([]);

@@ -660,9 +660,9 @@ describe('a code of six digits', () => {
     const failed = (error: AuthError) => () => Promise.reject(error);
 
     it.each([
-      ['a hook that slows down wrong ones', new AuthError('access_denied', { reason: 'unknown' })],
-      ['a hook that rejects them', new AuthError('access_denied', { reason: 'mfa_verification_rejected' })],
-      ['a backend with a code of its own for them', new AuthError('access_denied', { reason: 'a_future_code' })],
+      ['a hook that slows down wrong ones', new AuthError('sign_in_failed', { reason: 'unknown' })],
+      ['a hook that rejects them', new AuthError('sign_in_refused', { reason: 'mfa_verification_rejected' })],
+      ['a backend with a code of its own for them', new AuthError('action_failed', { reason: 'a_future_code' })],
       ['a backend that does not answer in time', new AuthError('provider_unavailable', { reason: 'timeout' })],
       ['a hook that does not answer in time', new AuthError('provider_unavailable', { reason: 'hook_timeout' })],
       [
@@ -692,7 +692,7 @@ describe('a code of six digits', () => {
     it('and a password that the application refuses after a right answer counts nothing', async () => {
       const limited = attempts();
       const late = new AuthError('forbidden', { reason: 'timeout' });
-      for (const error of [new AuthError('access_denied'), late, new Error('no database')]) {
+      for (const error of [new AuthError('sign_in_failed'), late, new Error('no database')]) {
         for (let count = 0; count < 12; count += 1) {
           const refused = () => Promise.reject(error);
           await expect(limited.run(req, 'ada@example.com', refused)).rejects.toBe(error);
@@ -718,7 +718,7 @@ describe('a code of six digits', () => {
         emit: (event) => events.push(event),
         now: Date.now,
       });
-      const error = new AuthError('access_denied', { reason: 'unknown' });
+      const error = new AuthError('sign_in_failed', { reason: 'unknown' });
       const refused = () => Promise.reject(error);
       for (let count = 0; count < 101; count += 1) {
         await expect(limited.run(req, undefined, refused)).rejects.toBe(error);
@@ -735,14 +735,14 @@ describe('a code of six digits', () => {
     ])('is limited by network, too, where a hook refuses it: of %s', async (_, run) => {
       const clientAddress = () => home;
       const limited = createAttempts({ throttle: {}, clientAddress, emit: () => undefined, now: Date.now });
-      const error = new AuthError('access_denied', { reason: 'unknown' });
+      const error = new AuthError('sign_in_failed', { reason: 'unknown' });
       for (let attempt = 0; attempt < 100; attempt += 1) await expect(run(limited, attempt, error)).rejects.toBe(error);
       await expect(run(limited, 100, error)).rejects.toMatchObject({ code: 'rate_limited', reason: undefined });
     });
 
     it('and a password that a hook refuses counts', async () => {
       const limited = attempts();
-      const error = new AuthError('access_denied', { reason: 'unknown' });
+      const error = new AuthError('sign_in_failed', { reason: 'unknown' });
       for (let count = 0; count < 10; count += 1) {
         await expect(limited.run(req, 'ada@example.com', failed(error))).rejects.toBe(error);
       }

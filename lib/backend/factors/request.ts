@@ -38,7 +38,7 @@ export async function askFactors(
 
 /**
  * @returns a reply where the failure means that the backend has ended the sign-in or the session
- * @throws {AuthError} `access_denied` for clients that want JSON
+ * @throws {AuthError} `sign_in_refused` for clients that want JSON
  */
 export async function replyToEnd(
   backend: BackendContext,

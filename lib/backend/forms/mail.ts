@@ -117,7 +117,7 @@ export async function sendMail(
   const work = () => {
     const answerIsDue = wait(mailAnswerMs);
     started.resolve({ answerIsDue, patience: isAnsweredEarly ? answerIsDue : wait(timeoutMs) });
-    return supabase.call(request, send, { lifeMs: callLifeMs, session });
+    return supabase.call(request, send, { lifeMs: callLifeMs, session, signsIn: false });
   };
   const outcome = attempts.runMessage(request.req, email, work);
   const { answerIsDue, patience } = await Promise.race([started.promise, outcome.then(() => started.promise)]);

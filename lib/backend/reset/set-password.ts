@@ -10,6 +10,7 @@ import { rethrowAs, foldAccount } from '../forms/fields.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
 import type { BackendSource } from '../supabase/session-source.ts';
 import { rethrowStaleKeys } from '../supabase/provider-errors.ts';
+import type { SupabaseCall } from '../supabase/supabase-call.ts';
 import { endOthersHere } from '../sign-in/sign-out.ts';
 
 /** Tokens that may set a password: from a link, or from a sign-in with the current password. */
@@ -69,10 +70,9 @@ async function checkPassword(
   { email, password, ...options }: Credentials,
 ): Promise<SdkSession> {
   if (password === '') throw new AuthError('current_password_wrong');
-  const ask = () =>
-    supabase.call(request, async ({ auth, unwrap }) => {
-      return unwrap(await auth.signInWithPassword({ email, password, options })).session;
-    });
+  const signIn = async ({ auth, unwrap }: SupabaseCall) =>
+    unwrap(await auth.signInWithPassword({ email, password, options })).session;
+  const ask = () => supabase.call(request, signIn, { signsIn: false });
   const isWrong = ({ code }: AuthError): boolean => code === 'invalid_credentials';
   return attempts.run(request.req, email, ask).catch(rethrowAs('current_password_wrong', isWrong));
 }

@@ -36,7 +36,7 @@ export async function presentUser(
     requireUser(user, accessToken);
     return user;
   };
-  return backend.supabase.call(visitor, ask).catch(rethrowStaleKeys(backend, accessToken));
+  return backend.supabase.call(visitor, ask, { signsIn: false }).catch(rethrowStaleKeys(backend, accessToken));
 }
 
 /**

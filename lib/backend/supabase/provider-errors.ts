@@ -1,4 +1,4 @@
-import { defined, isRecord } from '../../tools/json.ts';
+import { isRecord } from '../../tools/json.ts';
 import { errorTable } from '../../error-table.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../../errors.ts';
@@ -27,7 +27,7 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     same_password: 'same_password',
     current_password_required: 'current_password_wrong',
     current_password_invalid: 'current_password_wrong',
-    reauthentication_needed: 'access_denied',
+    reauthentication_needed: 'sign_in_not_fresh',
     // Responses to a user's own token whose session has ended.
     session_not_found: 'link_expired',
     bad_jwt: 'link_expired',
@@ -51,15 +51,15 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     provider_disabled: 'unknown_provider',
     oauth_provider_not_supported: 'unknown_provider',
     provider_email_needs_verification: 'email_not_confirmed',
-    user_not_found: 'access_denied',
+    user_not_found: 'sign_in_failed',
     oauth_client_state_not_found: 'invalid_state',
     oauth_client_state_expired: 'invalid_state',
     oauth_invalid_state: 'invalid_state',
     identity_already_exists: 'identity_in_use',
     invite_not_found: 'link_expired',
-    email_address_not_provided: 'access_denied',
-    user_sso_managed: 'access_denied',
-    phone_not_confirmed: 'access_denied',
+    email_address_not_provided: 'provider_email_missing',
+    user_sso_managed: 'sso_required',
+    phone_not_confirmed: 'sign_in_failed',
     phone_provider_disabled: 'signup_disabled',
     anonymous_provider_disabled: 'signup_disabled',
     sso_provider_not_found: 'unknown_provider',
@@ -72,7 +72,7 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     // The challenge was answered already, or from another address.
     mfa_ip_address_mismatch: 'code_wrong',
     mfa_factor_not_found: 'code_wrong',
-    mfa_verification_rejected: 'access_denied',
+    mfa_verification_rejected: 'sign_in_refused',
     insufficient_aal: 'second_factor_required',
     too_many_enrolled_mfa_factors: 'factor_unavailable',
     mfa_totp_enroll_not_enabled: 'factor_unavailable',
@@ -89,7 +89,7 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     webauthn_credential_not_found: 'code_wrong',
     webauthn_credential_exists: 'code_wrong',
     // A hook's own refusal has no specific code.
-    unknown: 'access_denied',
+    unknown: 'sign_in_failed',
     // Only the project's owner can fix these.
     unexpected_failure: 'provider_refused',
     unexpected_audience: 'provider_refused',
@@ -130,8 +130,9 @@ const limitRetryAfter = 60;
  *
  * @param answer the recorded response
  * @param error the SDK's error; it has its own codes for calls that never left this process
+ * @param signsIn whether the call is a part of a sign-in; otherwise no refusal speaks of one
  */
-export function providerError(answer: ProviderResponse, error: unknown): AuthError {
+export function providerError(answer: ProviderResponse, error: unknown, signsIn = true): AuthError {
   if (answer.kind === 'unanswered') return failure('provider_unavailable', { cause: answer.cause });
   const status = answer.kind === 'answered' ? answer.status : statusOf(error);
   // The SDK invents codes for responses without one.
@@ -141,7 +142,7 @@ export function providerError(answer: ProviderResponse, error: unknown): AuthErr
   if (status >= 500) return failure('provider_unavailable', options, waitOf(answer));
   const code = codes.get(gotrueCode ?? '') ?? codeForStatus(status, gotrueCode !== undefined);
   if (code === 'weak_password') return weakPassword(error, options);
-  return failure(code, { ...options, ...messageOf(gotrueCode) }, waitOf(answer));
+  return failure(code === 'sign_in_failed' && !signsIn ? 'action_failed' : code, options, waitOf(answer));
 }
 
 /** @param wait seconds, where the backend says how long */
@@ -178,14 +179,14 @@ export function endingOf(answer: ProviderResponse): string | undefined {
  * never an outage or a refused key, and no operator is warned. Only OAuth's bare `access_denied` is a cancellation.
  */
 export function callbackError(error: string | null, errorCode: string | null): AuthError {
-  const options = { reason: reasonOf(errorCode ?? error), ...messageOf(errorCode ?? undefined) };
+  const options = { reason: reasonOf(errorCode ?? error) };
   const isCanceled = error === 'access_denied' && (errorCode === null || errorCode === '');
   return failure(isCanceled ? 'access_denied' : callbackCode(errorCode), options);
 }
 
 function callbackCode(errorCode: string | null): AuthErrorCode {
   const code = codes.get(errorCode ?? '');
-  return code === undefined || code === 'access_denied' || errorTable[code].status >= 500 ? 'sign_in_failed' : code;
+  return code === undefined || errorTable[code].status >= 500 ? 'sign_in_failed' : code;
 }
 
 /** A code that is safe in an event: anyone can write a callback's query. */
@@ -193,26 +194,9 @@ function reasonOf(code: string | null | undefined): string | undefined {
   return code !== null && code !== undefined && /^\w{1,64}$/.test(code) ? code : undefined;
 }
 
-/** Messages that tell the user what to do, where the general message does not. */
-const messages: ReadonlyMap<string, string> = new Map([
-  ['reauthentication_needed', 'Your sign-in is too old for this. Sign out, sign in again, and try once more.'],
-  [
-    'email_address_not_provided',
-    'The sign-in provider did not share your email address. Allow it there, or choose another way to sign in.',
-  ],
-  [
-    'user_sso_managed',
-    'This account signs in through its organization. Use the sign-in that your organization gave you.',
-  ],
-]);
-
 /** For an account whose password only its organization's identity provider knows. */
 export function organizationSignIn(): AuthError {
-  return new AuthError('access_denied', { reason: 'user_sso_managed', ...messageOf('user_sso_managed') });
-}
-
-function messageOf(code = ''): { readonly message?: string } {
-  return defined({ message: messages.get(code) });
+  return new AuthError('sso_required', { reason: 'user_sso_managed' });
 }
 
 /** GoTrue's code of a failed call. */
@@ -234,7 +218,7 @@ function codeForStatus(status: number, isGoTrue: boolean): AuthErrorCode {
   if (status === 429) return 'rate_limited';
   if (status === 408) return 'provider_unavailable';
   // GoTrue's own refusals have a code. Without one, the gateway has refused the key or does not know the path.
-  return isGoTrue ? 'access_denied' : 'provider_refused';
+  return isGoTrue ? 'sign_in_failed' : 'provider_refused';
 }
 
 /** "…only request this after 42 seconds": GoTrue sends no Retry-After header with it. */
@@ -269,8 +253,10 @@ export function isTimeout({ code, reason }: AuthError): boolean {
  * @see https://supabase.com/docs/guides/auth/auth-hooks/mfa-verification-hook
  */
 export function isRefusedGuess({ code, reason }: AuthError): boolean {
-  return code === 'access_denied' && reason !== undefined;
+  return refusedGuesses.has(code) && reason !== undefined;
 }
+
+const refusedGuesses: ReadonlySet<AuthErrorCode> = new Set(['sign_in_failed', 'action_failed', 'sign_in_refused']);
 
 /**
  * For `catch`, after a call with a token that was verified here. Where the backend refuses even so (`bad_jwt`), its own keys are

@@ -48,6 +48,8 @@ export type CallSupabase = <Result>(
     readonly lifeMs?: number;
     /** Acts as this session's user, as `updateUser` and `mfa` require. The session must be verified and is never refreshed. */
     readonly session?: StoredContent | undefined;
+    /** Whether the call is a part of a sign-in; default: where it acts as no user. */
+    readonly signsIn?: boolean;
   },
 ) => Promise<Result>;
 
@@ -56,7 +58,7 @@ export function createCallSupabase(
   storageKey: string,
   sameSite: CookieAttributes['sameSite'],
 ): CallSupabase {
-  return async (visitor, work, { lifeMs = connection.timeoutMs, session } = {}) => {
+  return async (visitor, work, { lifeMs = connection.timeoutMs, session, signsIn = session === undefined } = {}) => {
     // Before the clock starts: loading the SDK does not count against the deadline.
     const ssr = await import('@supabase/ssr');
     const open = (signal: AbortSignal): SupabaseCall => {
@@ -74,7 +76,7 @@ export function createCallSupabase(
         auth,
         unwrap(result) {
           if (result.error === null) return result.data;
-          throw reportRefusal(providerError(answer(), result.error), connection.emit);
+          throw reportRefusal(providerError(answer(), result.error, signsIn), connection.emit);
         },
       };
     };
