@@ -97,7 +97,13 @@ export const errorTable = {
     message: 'Your sign-in provider didn’t share your email address. Allow it there, or choose another way to sign in.',
     when: 'An OAuth provider answers without the address that the project asks for.',
   },
-  sso_required: {
+  provider_email_unverified: {
+    status: 403,
+    message:
+      'If we sent you an email, open its link. Otherwise verify your address at your sign-in provider, or sign in another way.',
+    when: 'An OAuth provider has not verified the address. Supabase then sends an email for a new account, and none where the address has one.',
+  },
+  managed_account: {
     status: 403,
     message: 'This account signs in through its organization. Use the sign-in that your organization gave you.',
     when: 'An account of a SAML identity provider is to get a password, a passkey or another address.',

@@ -38,6 +38,7 @@ describe('a failed call', () => {
     [422, 'weak_password', 'weak_password'],
     [400, 'validation_failed', 'invalid_request'],
     [400, 'email_address_not_authorized', 'invalid_request'],
+    [403, 'provider_email_needs_verification', 'provider_email_unverified'],
     [400, 'captcha_failed', 'captcha_failed'],
     [403, 'otp_expired', 'link_expired'],
     [404, 'flow_state_not_found', 'code_rejected'],
@@ -52,7 +53,7 @@ describe('a failed call', () => {
     [422, 'identity_already_exists', 'identity_in_use'],
     [404, 'invite_not_found', 'link_expired'],
     [400, 'email_address_not_provided', 'provider_email_missing'],
-    [422, 'user_sso_managed', 'sso_required'],
+    [422, 'user_sso_managed', 'managed_account'],
     [400, 'phone_not_confirmed', 'sign_in_failed'],
     [400, 'phone_provider_disabled', 'signup_disabled'],
     [422, 'anonymous_provider_disabled', 'signup_disabled'],
@@ -214,6 +215,16 @@ describe('a failure that a callback reports', () => {
     ['access_denied', 'user_not_found', 'sign_in_failed', undefined],
     ['anything', 'anything', 'sign_in_failed', undefined],
     [null, null, 'sign_in_failed', undefined],
+    ['access_denied', 'provider_email_needs_verification', 'provider_email_unverified', undefined],
+    // The email of a first try within the minute, which is on its way.
+    ['server_error', 'over_email_send_rate_limit', 'provider_email_unverified', undefined],
+    ['invalid_request', 'email_not_confirmed', 'provider_email_unverified', undefined],
+    ['server_error', 'validation_failed', 'sign_in_failed', undefined],
+    ['server_error', 'email_address_invalid', 'sign_in_failed', undefined],
+    ['server_error', 'email_address_not_authorized', 'sign_in_failed', undefined],
+    ['server_error', 'weak_password', 'sign_in_failed', undefined],
+    ['server_error', 'mfa_verification_failed', 'sign_in_failed', undefined],
+    ['server_error', 'captcha_failed', 'sign_in_failed', undefined],
   ] as const)('%s %s is %s', (error, errorCode, code, retryAfter) => {
     expect(callbackError(error, errorCode)).toMatchObject({ code, retryAfter });
   });
@@ -294,7 +305,7 @@ it('a refusal of the backend has a reason, and one of the application has none',
 
 it('an account of an organization is told to sign in there', () => {
   const { code, reason, message } = organizationSignIn();
-  expect([code, reason]).toEqual(['sso_required', 'user_sso_managed']);
+  expect([code, reason]).toEqual(['managed_account', 'user_sso_managed']);
   expect(message).toBe(providerError(answered(422, 'user_sso_managed'), undefined).message);
 });
 

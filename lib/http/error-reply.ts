@@ -101,7 +101,7 @@ const aboutAccount: ReadonlySet<AuthErrorCode> = new Set([
   'invitation_for_another_address',
   'not_accepted',
   'user_banned',
-  'sso_required',
+  'managed_account',
 ]);
 
 /**
@@ -113,6 +113,7 @@ const refusals: ReadonlySet<AuthErrorCode> = new Set([
   'access_denied',
   'sign_in_failed',
   'provider_email_missing',
+  'provider_email_unverified',
   'phone_number_required',
   'identity_check_required',
   'sign_in_incomplete',

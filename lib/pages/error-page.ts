@@ -71,6 +71,7 @@ const headings: Partial<Record<AuthErrorCode, HeadingKey>> = {
   sign_in_method_refused: 'nextStepHeading',
   sign_in_not_fresh: 'nextStepHeading',
   email_not_confirmed: 'nextStepHeading',
+  provider_email_unverified: 'nextStepHeading',
   rate_limited: 'waitHeading',
 };
 
@@ -90,7 +91,10 @@ const emblemsByHeading: Partial<Record<HeadingKey, Emblem>> = {
   unavailableHeading: 'warning',
 };
 
-const emblems: Partial<Record<AuthErrorCode, Emblem>> = { email_not_confirmed: 'envelope' };
+const emblems: Partial<Record<AuthErrorCode, Emblem>> = {
+  email_not_confirmed: 'envelope',
+  provider_email_unverified: 'envelope',
+};
 
 /** The message, the waiting time and the signed-in account. A message for this specific failure takes precedence over the general one. */
 function explanation({ error, account, hasSession, brand }: ErrorPageParts): HtmlValue {

@@ -22,7 +22,10 @@ export const de: Translation = {
   access_denied: 'Versuchen Sie es erneut oder melden Sie sich auf andere Weise an.',
   provider_email_missing:
     'Ihr Anmeldedienst hat Ihre E-Mail-Adresse nicht mitgeteilt. Erlauben Sie es dort oder melden Sie sich auf andere Weise an.',
-  sso_required: 'Dieses Konto meldet sich über seine Organisation an. Verwenden Sie die Anmeldung Ihrer Organisation.',
+  provider_email_unverified:
+    'Wenn Sie eine E-Mail von uns bekommen haben, öffnen Sie deren Link. Sonst bestätigen Sie Ihre Adresse bei Ihrem Anmeldedienst oder melden Sie sich auf andere Weise an.',
+  managed_account:
+    'Dieses Konto meldet sich über seine Organisation an. Verwenden Sie die Anmeldung Ihrer Organisation.',
   forbidden:
     'Ihr Konto ist nicht berechtigt, diese Seite anzusehen. Bitten Sie die Administration um Zugriff oder wechseln Sie das Konto.',
   insufficient_scope:

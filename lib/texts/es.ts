@@ -21,7 +21,9 @@ export const es: Translation = {
   access_denied: 'Inténtalo de nuevo o elige otra forma de iniciar sesión.',
   provider_email_missing:
     'Tu proveedor de acceso no ha compartido tu correo electrónico. Permítelo allí o elige otra forma de iniciar sesión.',
-  sso_required: 'Esta cuenta inicia sesión a través de su organización. Usa el acceso que te dio tu organización.',
+  provider_email_unverified:
+    'Si te hemos enviado un correo, abre su enlace. Si no, verifica tu dirección con tu proveedor de acceso o inicia sesión de otra forma.',
+  managed_account: 'Esta cuenta inicia sesión a través de su organización. Usa el acceso que te dio tu organización.',
   forbidden: 'Tu cuenta no tiene permiso para ver esta página. Pide acceso a un administrador o cambia de cuenta.',
   insufficient_scope: 'Esta aplicación no ha recibido el permiso necesario. Conéctala de nuevo y concédeselo.',
   not_accepted: 'Esta cuenta no se puede usar aquí. Usa otra cuenta o pide acceso a un administrador.',

@@ -21,7 +21,9 @@ export const fr: Translation = {
   access_denied: 'Réessayez ou choisissez un autre moyen de connexion.',
   provider_email_missing:
     'Votre fournisseur de connexion n’a pas communiqué votre adresse e-mail. Autorisez-le ou choisissez un autre moyen de connexion.',
-  sso_required:
+  provider_email_unverified:
+    'Si nous vous avons envoyé un e-mail, ouvrez son lien. Sinon, vérifiez votre adresse auprès de votre fournisseur de connexion ou connectez-vous autrement.',
+  managed_account:
     'Ce compte se connecte par l’intermédiaire de son organisation. Utilisez la connexion fournie par votre organisation.',
   forbidden:
     'Votre compte n’est pas autorisé à voir cette page. Demandez à un administrateur de vous donner accès ou changez de compte.',

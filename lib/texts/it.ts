@@ -21,7 +21,10 @@ export const it: Translation = {
   access_denied: 'Riprova o scegli un altro metodo di accesso.',
   provider_email_missing:
     'Il tuo provider di accesso non ha condiviso la tua email. Consentilo lì o scegli un altro modo per accedere.',
-  sso_required: 'Questo account accede tramite la sua organizzazione. Usa l’accesso fornito dalla tua organizzazione.',
+  provider_email_unverified:
+    'Se ti abbiamo inviato un’email, apri il suo link. Altrimenti verifica il tuo indirizzo presso il provider di accesso o accedi in un altro modo.',
+  managed_account:
+    'Questo account accede tramite la sua organizzazione. Usa l’accesso fornito dalla tua organizzazione.',
   forbidden:
     'Il tuo account non è autorizzato a vedere questa pagina. Chiedi l’accesso a un amministratore o cambia account.',
   insufficient_scope:

@@ -21,7 +21,9 @@ export const nl: Translation = {
   access_denied: 'Probeer het opnieuw of kies een andere manier om in te loggen.',
   provider_email_missing:
     'Je inlogprovider heeft je e-mailadres niet gedeeld. Sta dat daar toe of kies een andere manier om in te loggen.',
-  sso_required: 'Dit account logt in via de organisatie. Gebruik de inlogmethode van je organisatie.',
+  provider_email_unverified:
+    'Hebben we je een e-mail gestuurd, open dan de link daarin. Bevestig anders je adres bij je inlogprovider of log op een andere manier in.',
+  managed_account: 'Dit account logt in via de organisatie. Gebruik de inlogmethode van je organisatie.',
   forbidden: 'Je account mag deze pagina niet bekijken. Vraag een beheerder om toegang of wissel van account.',
   insufficient_scope:
     'Deze app heeft de benodigde toestemming niet gekregen. Koppel de app opnieuw en geef toestemming.',

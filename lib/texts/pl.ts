@@ -21,7 +21,9 @@ export const pl: Translation = {
   access_denied: 'Spróbuj ponownie lub wybierz inny sposób logowania.',
   provider_email_missing:
     'Dostawca logowania nie udostępnił Twojego adresu e-mail. Zezwól na to u niego lub wybierz inny sposób logowania.',
-  sso_required: 'To konto loguje się przez swoją organizację. Użyj sposobu logowania, który zapewnia organizacja.',
+  provider_email_unverified:
+    'Jeśli wysłaliśmy Ci e-mail, otwórz zawarty w nim link. W przeciwnym razie potwierdź adres u dostawcy logowania lub zaloguj się inaczej.',
+  managed_account: 'To konto loguje się przez swoją organizację. Użyj sposobu logowania, który zapewnia organizacja.',
   forbidden:
     'Twoje konto nie ma uprawnień do tej strony. Poproś administratora o dostęp lub przełącz się na inne konto.',
   insufficient_scope: 'Ta aplikacja nie otrzymała potrzebnego uprawnienia. Połącz ją ponownie i wyraź zgodę.',

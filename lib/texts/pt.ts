@@ -21,7 +21,9 @@ export const pt: Translation = {
   access_denied: 'Tente novamente ou escolha outra forma de entrar.',
   provider_email_missing:
     'Seu provedor de login não compartilhou seu e-mail. Permita isso lá ou escolha outra forma de entrar.',
-  sso_required: 'Esta conta entra por meio da organização dela. Use o acesso fornecido pela sua organização.',
+  provider_email_unverified:
+    'Se enviamos um e-mail, abra o link dele. Caso contrário, confirme seu endereço no provedor de login ou entre de outra forma.',
+  managed_account: 'Esta conta entra por meio da organização dela. Use o acesso fornecido pela sua organização.',
   forbidden: 'Sua conta não tem permissão para ver esta página. Peça acesso a um administrador ou troque de conta.',
   insufficient_scope: 'Este aplicativo não recebeu a permissão necessária. Conecte-o novamente e permita o acesso.',
   not_accepted: 'Esta conta não pode ser usada aqui. Use outra conta ou peça acesso a um administrador.',

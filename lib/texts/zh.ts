@@ -19,7 +19,9 @@ export const zh: Translation = {
   invalid_credentials: '邮箱或密码不正确。',
   access_denied: '请重试，或选择其他登录方式。',
   provider_email_missing: '登录提供方未共享您的邮箱。请在该处允许，或选择其他登录方式。',
-  sso_required: '此账号通过所属组织登录。请使用组织提供的登录方式。',
+  provider_email_unverified:
+    '如果您收到了我们的邮件，请打开其中的链接。否则请在登录提供方处验证邮箱，或换一种方式登录。',
+  managed_account: '此账号通过所属组织登录。请使用组织提供的登录方式。',
   forbidden: '您的账号无权查看此页面。请向管理员申请访问权限，或切换账号。',
   insufficient_scope: '此应用未获得所需的权限。请重新连接并允许。',
   not_accepted: '此账号无法在这里使用。请使用其他账号，或向管理员申请访问权限。',

@@ -301,13 +301,14 @@ describe('the callback', () => {
     ['error=access_denied&error_code=user_banned', 403, 'user_banned'],
     ['error=access_denied&error_code=otp_expired', 400, 'link_expired'],
     ['error_code=otp_expired', 400, 'link_expired'],
-    ['error_code=over_email_send_rate_limit', 429, 'rate_limited'],
+    ['error_code=over_email_send_rate_limit', 403, 'provider_email_unverified'],
     ['error=invalid_request&error_code=bad_oauth_state', 400, 'invalid_state'],
     ['error=server_error', 400, 'sign_in_failed'],
     // GoTrue: "Error getting user email from external provider".
     ['error=server_error&error_code=unexpected_failure', 400, 'sign_in_failed'],
     ['error=server_error&error_code=identity_already_exists', 409, 'identity_in_use'],
-    ['error=server_error&error_code=email_address_not_provided', 400, 'sign_in_failed'],
+    ['error=server_error&error_code=email_address_not_provided', 403, 'provider_email_missing'],
+    ['error=access_denied&error_code=provider_email_needs_verification', 403, 'provider_email_unverified'],
     ['error=temporarily_unavailable', 400, 'sign_in_failed'],
     ['error=whatever&error_code=__proto__', 400, 'sign_in_failed'],
     ['type=recovery&code=abc', 400, 'code_rejected'],
@@ -318,6 +319,16 @@ describe('the callback', () => {
     const answer = await app.visitor().getJson(`/auth/callback?${query}`);
     expect([answer.status, answer.json.error.code]).toEqual([status, code]);
     expect(app.eventTypes()).toContain('sign_in_failed');
+  });
+
+  it('claims no email after an address that the provider has not verified, which Supabase may have sent', async () => {
+    await start();
+    for (const code of ['provider_email_needs_verification', 'over_email_send_rate_limit']) {
+      const { text } = await app.visitor().get(`/auth/callback?error=access_denied&error_code=${code}`);
+      expect(text).toContain('<h1>One more step</h1>');
+      expect(text).toContain('If we sent you an email, open its link. Otherwise verify your address');
+      expect(text).toContain('<a class="button" href="/auth/login?prompt=login">Sign in</a>');
+    }
   });
 
   it('reports the provider’s code to the operators, and never free text from the query', async () => {

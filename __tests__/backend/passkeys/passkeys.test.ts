@@ -281,7 +281,7 @@ describe('adding a passkey', () => {
     const visitor = await start();
     app.supabase.users().find(({ email }) => email === ada.email)!.isSsoUser = true;
     const refused = await visitor.postJson('/auth/passkeys', {});
-    expect(errorOf(refused)).toEqual([403, 'sso_required']);
+    expect(errorOf(refused)).toEqual([403, 'managed_account']);
     expect(refused.json.error.message).toContain('organization');
   });
 

@@ -783,7 +783,7 @@ describe('a signed-in user', () => {
     expect([page.status, page.text.includes('through its organization')]).toEqual([403, true]);
     const fields = { currentPassword: person.password, password: fresh };
     expect((await postForm(visitor, '/auth/password', fields)).status).toBe(403);
-    expect((await visitor.postJson('/auth/password', fields)).json.error.code).toBe('sso_required');
+    expect((await visitor.postJson('/auth/password', fields)).json.error.code).toBe('managed_account');
     expect((await visitor.getJson('/api/me')).status).toBe(200);
   });
 });

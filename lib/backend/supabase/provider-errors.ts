@@ -1,5 +1,4 @@
 import { isRecord } from '../../tools/json.ts';
-import { errorTable } from '../../error-table.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../../errors.ts';
 import { staleKeys } from '../../session/events.ts';
@@ -50,7 +49,7 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     bad_oauth_callback: 'invalid_state',
     provider_disabled: 'unknown_provider',
     oauth_provider_not_supported: 'unknown_provider',
-    provider_email_needs_verification: 'email_not_confirmed',
+    provider_email_needs_verification: 'provider_email_unverified',
     user_not_found: 'sign_in_failed',
     oauth_client_state_not_found: 'invalid_state',
     oauth_client_state_expired: 'invalid_state',
@@ -58,7 +57,7 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     identity_already_exists: 'identity_in_use',
     invite_not_found: 'link_expired',
     email_address_not_provided: 'provider_email_missing',
-    user_sso_managed: 'sso_required',
+    user_sso_managed: 'managed_account',
     phone_not_confirmed: 'sign_in_failed',
     phone_provider_disabled: 'signup_disabled',
     anonymous_provider_disabled: 'signup_disabled',
@@ -184,9 +183,31 @@ export function callbackError(error: string | null, errorCode: string | null): A
   return failure(isCanceled ? 'access_denied' : callbackCode(errorCode), options);
 }
 
+/** What a callback can be about; the other codes are about forms, and speak of fields that it does not have. */
+const callbackCodes: ReadonlySet<AuthErrorCode | undefined> = new Set<AuthErrorCode>([
+  'code_rejected',
+  'email_disabled',
+  'email_in_use',
+  'identity_in_use',
+  'invalid_state',
+  'link_expired',
+  'managed_account',
+  'provider_email_missing',
+  'provider_email_unverified',
+  'rate_limited',
+  'second_factor_required',
+  'signup_disabled',
+  'unknown_provider',
+  'user_banned',
+]);
+
+/** A second try within the minute gets a limit: the email of the first is on its way, unless the project has used up its quota. */
+const unverified: ReadonlySet<string | null> = new Set(['over_email_send_rate_limit', 'email_not_confirmed']);
+
 function callbackCode(errorCode: string | null): AuthErrorCode {
+  if (unverified.has(errorCode)) return 'provider_email_unverified';
   const code = codes.get(errorCode ?? '');
-  return code === undefined || errorTable[code].status >= 500 ? 'sign_in_failed' : code;
+  return code !== undefined && callbackCodes.has(code) ? code : 'sign_in_failed';
 }
 
 /** A code that is safe in an event: anyone can write a callback's query. */
@@ -196,7 +217,7 @@ function reasonOf(code: string | null | undefined): string | undefined {
 
 /** For an account whose password only its organization's identity provider knows. */
 export function organizationSignIn(): AuthError {
-  return new AuthError('sso_required', { reason: 'user_sso_managed' });
+  return new AuthError('managed_account', { reason: 'user_sso_managed' });
 }
 
 /** GoTrue's code of a failed call. */
