@@ -139,6 +139,16 @@ export interface BackendTokens {
   readonly refresh_token: string;
 }
 
+/** One of a user's ways to sign in, as Supabase has it. */
+export interface BackendIdentity {
+  /** Supabase's name for the provider, such as `google`; `email` or `phone` where there is none. */
+  readonly provider: string;
+  /** The provider's own id for the user, such as Google's `sub`; of `email` and `phone` Supabase's own. */
+  readonly id: string;
+  /** As the provider says it. Whether it is confirmed, only the provider knows: find rows by `id`. */
+  readonly email?: string;
+}
+
 /** The tokens with which an OAuth provider's own API is called, such as Google's or GitHub's. */
 export interface ProviderTokens {
   /** Supabase's name for it, such as `google`. */

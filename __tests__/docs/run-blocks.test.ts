@@ -296,7 +296,7 @@ describe('a reader who follows the examples', () => {
     ['docs/quickstart-workos.md', 'b2bAuth(', '/api/me', `"email":"${personal.email}"`],
     ['docs/moving/workos-sdk.md', 'b2bAuth(', '/dashboard', `Hello ${personal.email}`],
     ['docs/moving/express-openid-connect.md', 'b2bAuth(', '/dashboard', `Hello ${personal.email}`],
-    ['docs/moving/passport.md', 'onSignIn({ session', '/account', '"name":'],
+    ['docs/moving/passport.md', 'users.set(', '/account', '"name":'],
     ['docs/recipes/nextjs.md', "from 'next'", '/dashboard', encodeURIComponent(personal.email)],
     ['docs/recipes/trpc-graphql.md', '@trpc/server', '/trpc/me', personal.email],
     ['docs/recipes/modules.md', 'require(', '/auth/session', personal.email],
@@ -313,6 +313,26 @@ describe('a reader who follows the examples', () => {
   ])('%s, %s: signs in at Supabase and sees their own notes at %s', async (path, text, page) => {
     const visitor = await signedInToSupabase(originOf(exampleWith(path, text)));
     expect(await visitor.get(page)).toMatchObject({ status: 200, text: expect.stringContaining('Remember the milk') });
+  });
+
+  it('docs/moving/passport.md: finds the row that has the provider’s own id, with OAuth at Supabase and through WorkOS', async () => {
+    const path = 'docs/moving/passport.md';
+    const origin = originOf(exampleWith(path, 'signInMethods: []'));
+    const atSupabase = createVisitor(origin);
+    const { location } = await atSupabase.get('/auth/login?provider=google');
+    await atSupabase.get((await supabase.authorize(location, { approve: true, user: ada.email })).href);
+    const atWorkos = await signedInToWorkos(originOf(exampleWith(path, 'getUserIdentities')));
+    for (const visitor of [atSupabase, atWorkos])
+      expect((await visitor.get('/me')).json).toMatchObject({ name: 'Ada Lovelace' });
+  });
+
+  it('docs/moving/passport.md: has a row that onSignIn wrote as the new user, once', async () => {
+    supabase.addUser({ email: 'newcomer@example.com', password: ada.password });
+    const origin = originOf(exampleWith('docs/moving/passport.md', 'getSupabaseClient'));
+    for (const visitor of [createVisitor(origin), createVisitor(origin)]) {
+      await visitor.postJson('/auth/login', { email: 'newcomer@example.com', password: ada.password });
+      expect((await visitor.get('/notes')).json).toMatchObject([{ body: 'Welcome' }]);
+    }
   });
 
   it('README.md: sees the page of its picture, signs in and is greeted', async () => {

@@ -22,7 +22,7 @@ import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../options/sha
 import type { OnError } from '../http/adapter.ts';
 import type { SignOutOf } from '../http/sign-out-hook.ts';
 import type { SharedCoordinator } from '../session/coordinator.ts';
-import type { BackendSession, OnEvent, ProviderTokens } from '../types.ts';
+import type { BackendIdentity, BackendSession, OnEvent, ProviderTokens } from '../types.ts';
 import { pagesEntries } from '../pages/options.ts';
 import type { PagesOptions } from '../pages/options.ts';
 import { confirmEntries } from './confirm/options.ts';
@@ -49,6 +49,8 @@ export interface BackendSignIn {
   readonly session: BackendSession;
   readonly req: Request;
   readonly returnTo: string;
+  /** All of the user's ways to sign in, from Supabase's answer to this sign-in. Empty for a guest. */
+  readonly identities: readonly BackendIdentity[];
   /**
    * The OAuth provider's own tokens, in the sign-in that its callback began, after the second factor where there is one. Supabase
    * hands them out this once and never renews them. Absent in every other sign-in.
@@ -58,7 +60,8 @@ export interface BackendSignIn {
 
 /**
  * For side effects, such as creating a row; who may have a session is `accept`'s decision. An `AuthError` refuses the sign-in with that error; any other
- * error is passed to Express' error handling. In both cases no session is created.
+ * error is passed to Express' error handling. In both cases no session is created. While it runs, `getSupabaseClient(req)`, `withUser`
+ * and `sqlSession` act as the new user.
  */
 export type OnBackendSignIn = (
   signIn: BackendSignIn,

@@ -51,6 +51,8 @@ export class AuthRequest {
   errorReturnTo: string | undefined;
   /** The session of the cookies that `accept` refused; the request counts as one without a session. */
   refusedSession: Session | undefined;
+  /** While `onSignIn` runs: the session that no cookie holds before the hook has let it pass. */
+  signingIn: Session | undefined;
   /** When a sign-in of this request began, as a `performance.now()` value: when one of the adapter's routes, or `storeSession`, got it. */
   startedAt: number | undefined;
   /** The cookies that a route has written, under the adapter's names; without those that depend on the session's state. */

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { BackendUser, Json } from '../types.ts';
+import type { BackendIdentity, BackendUser, Json } from '../types.ts';
 import { signInTime } from './times.ts';
 
 /** The signed-in user and the session's properties. */
 export interface BackendTestSession {
   /** Missing fields are generated; the `id` is derived from the email address, so that one address is one user. */
   readonly user?: Partial<BackendUser>;
+  /** The user's ways to sign in, which `onSignIn` gets. Default: the email address; none for a guest. */
+  readonly identities?: readonly BackendIdentity[];
   readonly sessionId?: string;
   /** `aal2` for a session with a second factor. Default `aal1`. */
   readonly aal?: 'aal1' | 'aal2';
@@ -53,7 +55,8 @@ export function assurance(
 }
 
 /** The user in Supabase's response format. */
-export function toWire(user: BackendUser) {
+export function toWire(session: BackendTestSession) {
+  const user = userOf(session);
   return {
     id: user.id,
     aud: 'authenticated',
@@ -62,7 +65,12 @@ export function toWire(user: BackendUser) {
     phone: user.phone ?? '',
     app_metadata: user.appMetadata,
     user_metadata: user.userMetadata,
-    identities: [],
+    identities: identitiesOf(session, user).map((identity) => ({ ...identity, user_id: user.id })),
     is_anonymous: user.isAnonymous,
   };
+}
+
+function identitiesOf({ identities }: BackendTestSession, { id, email, isAnonymous }: BackendUser) {
+  const byEmail = isAnonymous || email === null ? [] : [{ provider: 'email', id, email }];
+  return identities ?? byEmail;
 }

@@ -145,7 +145,7 @@ export class InMemorySupabase {
 
   #toWire(session: BackendTestSession) {
     const members = this.#parts.map(({ userMembers }) => userMembers?.(session));
-    return { ...toWire(userOf(session)), ...(Object.assign({}, ...members) as object) };
+    return { ...toWire(session), ...(Object.assign({}, ...members) as object) };
   }
 
   async #openLink(hash: string): Promise<Response> {

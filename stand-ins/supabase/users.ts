@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { GoTrueError } from './errors.ts';
 import type { Factor, NewUser, Switches, User, UserJson } from './types.ts';
 
@@ -129,9 +129,9 @@ export function userJson(user: User): UserJson {
     ...(user.factors.length === 0 ? {} : { factors: user.factors.map(factorJson) }),
     identities: user.providers.map((provider) => ({
       identity_id: id,
-      id,
+      id: subjectOf(provider, user),
       user_id: id,
-      identity_data: identityData,
+      identity_data: { ...identityData, sub: subjectOf(provider, user) },
       provider,
       last_sign_in_at: user.lastSignInAt ?? createdAt,
       created_at: createdAt,
@@ -142,6 +142,12 @@ export function userJson(user: User): UserJson {
     updated_at: createdAt,
     is_anonymous: user.isAnonymous,
   };
+}
+
+/** A provider's own id for a user: a number, as Google's and GitHub's, the same after a restart. Without a provider it is GoTrue's. */
+export function subjectOf(provider: string, { id, email }: Pick<User, 'id' | 'email'>): string {
+  if (provider === 'email' || provider === 'phone') return id;
+  return BigInt(`0x${createHash('sha256').update(`${provider} ${email}`).digest('hex').slice(0, 16)}`).toString();
 }
 
 function factorJson(factor: Factor) {

@@ -9,7 +9,7 @@ import type { Endpoint, Switches } from './faults.ts';
 import { listSessions, logout, revoke } from './logout.ts';
 import { createBrowserSessions } from './browser-sessions.ts';
 import { createOneTimeStore } from './one-time.ts';
-import { demoUsers, toSdkUser } from './people.ts';
+import { demoUsers, listIdentities, toSdkUser } from './people.ts';
 import type { StandInUser } from './people.ts';
 import { json } from './replies.ts';
 import { createRequestLog } from './request-log.ts';
@@ -106,6 +106,8 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
       revoke(sessionId, authorization, { sessions, apiKey }),
     listSessions: (userId: string, authorization: string | undefined) =>
       listSessions(userId, authorization, { sessions, apiKey }),
+    listIdentities: (userId: string, authorization: string | undefined) =>
+      authorization === `Bearer ${apiKey}` ? listIdentities(users.get(userId)) : json(401, { message: 'Unauthorized' }),
   };
 
   const server = createWorkosServer({ routes, switches, log, hanging, now });

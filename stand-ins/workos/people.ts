@@ -1,3 +1,5 @@
+import { json } from './replies.ts';
+
 /** A user's membership in an organization; `role` and `permissions` become claims of its access tokens. */
 export interface Membership {
   readonly id: string;
@@ -17,6 +19,8 @@ export interface StandInUser {
   readonly externalId?: string | null;
   readonly metadata?: Readonly<Record<string, string>>;
   readonly locale?: string | null;
+  /** At OAuth providers. */
+  readonly identities?: readonly { readonly provider: string; readonly idpId: string }[];
   readonly organizations: readonly Membership[];
   /** Set where a staff member acts as this user: every session of the user is then an impersonation. */
   readonly impersonator?: { readonly email: string; readonly reason: string | null };
@@ -32,6 +36,7 @@ export const demoUsers = {
     email: 'ada@example.com',
     firstName: 'Ada',
     lastName: 'Lovelace',
+    identities: [{ provider: 'GoogleOAuth', idpId: '118020462390117593342' }],
     organizations: [],
   },
   oneOrganization: {
@@ -97,4 +102,14 @@ export function toSdkUser(user: StandInUser) {
     createdAt,
     updatedAt: createdAt,
   };
+}
+
+/** `GET /user_management/users/:id/identities`. https://workos.com/docs/reference/authkit/user/identities */
+export function listIdentities(user: StandInUser | undefined) {
+  if (user === undefined) return json(404, { code: 'entity_not_found', message: 'User not found.' });
+  // A bare list, unlike the other lists.
+  return json(
+    200,
+    (user.identities ?? []).map(({ provider, idpId }) => ({ idp_id: idpId, type: 'OAuth', provider })),
+  );
 }

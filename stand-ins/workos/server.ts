@@ -19,6 +19,7 @@ export interface Routes {
   readonly logout: (query: URLSearchParams) => Reply;
   readonly revoke: (sessionId: unknown, authorization: string | undefined) => Reply;
   readonly listSessions: (userId: string, authorization: string | undefined) => Reply;
+  readonly listIdentities: (userId: string, authorization: string | undefined) => Reply;
 }
 
 interface Route {
@@ -94,9 +95,11 @@ function findRoute(routes: Routes, parsed: ParsedRequest): Route | null {
   };
   const clientId = /^\/sso\/jwks\/([^/]+)$/.exec(path)?.[1];
   if (method === 'GET' && clientId !== undefined) return route('jwks', () => routes.jwks(clientId));
-  const userId = /^\/user_management\/users\/([^/]+)\/sessions$/.exec(path)?.[1];
+  const [, userId, list] = /^\/user_management\/users\/([^/]+)\/(sessions|identities)$/.exec(path) ?? [];
   if (method === 'GET' && userId !== undefined) {
-    return route('sessions', () => routes.listSessions(userId, authorization));
+    return list === 'sessions'
+      ? route('sessions', () => routes.listSessions(userId, authorization))
+      : route('identities', () => routes.listIdentities(userId, authorization));
   }
   switch (`${method} ${path}`) {
     case `GET ${authorizePath}`:

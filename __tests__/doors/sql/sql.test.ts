@@ -795,3 +795,24 @@ it('a placeholder of a response, as Engine.IO has for a WebSocket, gets no trans
   await withUser(pool, req, selectOne, { anon: true }).catch((found: unknown) => (error = found));
   expect(String(error)).toContain('the response has ended');
 });
+
+it('in onSignIn withUser and sqlSession act as the new user, also in a browser of another one', async () => {
+  const subjects: unknown[] = [];
+  await start(() => Promise.resolve(), {
+    options: {
+      async onSignIn({ session, req }) {
+        await withUser(pool, req, selectOne);
+        const { claims } = await sqlSession(req);
+        const [begin = ''] = pool.connections.at(-1)!.texts;
+        subjects.push([session.user.id, claims['sub'], claimsIn(begin)]);
+      },
+    },
+  });
+  const bob = { email: 'bob@example.com', password: 'long enough' };
+  app.supabase.addUser(bob);
+  const visitor = await app.signedIn();
+  await visitor.postJson('/auth/login', bob);
+  const ids = subjects.map((each) => (each as readonly [string])[0]);
+  expect(new Set(ids).size).toBe(2);
+  expect(subjects).toEqual(ids.map((id) => [id, id, expect.objectContaining({ sub: id })]));
+});

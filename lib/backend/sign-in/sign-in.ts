@@ -7,7 +7,7 @@ import type { AuthRequest } from '../../http/request.ts';
 import { admitSignIn, beginSession, placeSession, refuseLarge, verifyIssued } from '../../session/sign-in.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { needsFactor } from '../supabase/account.ts';
+import { identitiesOf, needsFactor } from '../supabase/account.ts';
 import { localUrl } from '../forms/forms.ts';
 import { beginPending, clearPending, endPendingOfOthers, isRecent, proveMailbox, signInTime } from './pending.ts';
 import type { PendingSignIn } from './pending.ts';
@@ -63,7 +63,8 @@ export async function prepareSignIn(
   const content = withProviderTokens(issuedContent(issued), backend.providerTokens.inCookie(providerTokens));
   const prepare = needs.length > 0 ? preparePending : prepareSession;
   try {
-    const prepared = await prepare(backend, request, { content, needs, returnTo, isBrought, providerTokens });
+    const { user } = issued;
+    const prepared = await prepare(backend, request, { content, needs, returnTo, isBrought, providerTokens, user });
     return { needs, content, tried: continued?.tried, ...prepared };
   } catch (error) {
     const isKept = isBrought || (continued !== undefined && isOutage(error));
@@ -76,25 +77,36 @@ export async function prepareSignIn(
 
 interface Preparing extends Pick<PreparedSignIn, 'content' | 'needs' | 'returnTo'>, Pick<Issued, 'providerTokens'> {
   readonly isBrought: boolean;
+  /** As the backend's answer describes them. */
+  readonly user: unknown;
 }
 
-async function prepareSession(
+async function prepareSession(backend: BackendContext, request: AuthRequest, preparing: Preparing) {
+  const { content, returnTo, isBrought } = preparing;
+  const hook = (verified: BackendSession) => callHook(backend, request, preparing, verified);
+  const { session, redirectTo } = await admitSignIn(backend, request, content, { returnTo, isBrought, hook });
+  return { userId: session.user.id, returnTo: redirectTo };
+}
+
+/** @returns where `onSignIn` leads */
+async function callHook(
   backend: BackendContext,
   request: AuthRequest,
-  { content, returnTo, isBrought, providerTokens }: Preparing,
-) {
+  { content, user, returnTo, providerTokens }: Preparing,
+  session: BackendSession,
+): Promise<string | undefined> {
+  const { onSignIn } = backend.settings;
+  if (onSignIn === undefined) return undefined;
   const { provider, accessToken, refreshToken } = providerTokens ?? {};
   const isKnown = provider !== undefined && accessToken !== undefined;
   const tokens = isKnown ? { providerTokens: { provider, accessToken, ...defined({ refreshToken }) } } : {};
-  const { session, redirectTo } = await admitSignIn(backend, request, content, {
-    returnTo,
-    isBrought,
-    hook: async (verified) => {
-      const signIn = { session: verified, req: request.req as Request, returnTo, ...tokens };
-      return (await backend.settings.onSignIn?.(signIn))?.redirectTo;
-    },
-  });
-  return { userId: session.user.id, returnTo: redirectTo };
+  const identities = await identitiesOf(backend, request, content, user);
+  request.signingIn = session;
+  try {
+    return (await onSignIn({ session, req: request.req as Request, returnTo, identities, ...tokens }))?.redirectTo;
+  } finally {
+    request.signingIn = undefined;
+  }
 }
 
 async function preparePending(

@@ -13,7 +13,6 @@ import { endingHere } from './sign-out.ts';
 import { forwarding } from '../supabase/connection.ts';
 import { backendPart } from '../context.ts';
 import type { BackendContext } from '../context.ts';
-import type { BackendOptions } from '../options.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
 import { flowAttributes, jarOf } from '../../http/cookie-jar.ts';
 import { verifierIn } from '../supabase/flow-cookies.ts';
@@ -25,11 +24,12 @@ import { readToken } from '../../session/jwt.ts';
 type Ssr = Pick<typeof SupabaseSsr, 'createChunks' | 'stringToBase64URL'>;
 
 /** One client per request and adapter: two clients would each keep their own copy of the session. */
-const clientPart = partKey<{ readonly isBearer: boolean; readonly client: Promise<SupabaseClient> }>('client');
+const clientPart = partKey<{ readonly of: Session | 'cookie'; readonly client: Promise<SupabaseClient> }>('client');
 
 /**
  * The request's own Supabase client: it acts as the signed-in user, or anonymously without a session, so row-level security
- * applies. It is created on first use, once per request; the response's cookies carry what its `auth` stores.
+ * applies. It is created on first use, once per request; the response's cookies carry what its `auth` stores. In `onSignIn` it acts as
+ * the new user; as with a bearer token, it has no `auth`, refreshes nothing and writes no cookie.
  *
  * @throws {ConfigurationError} when `backendAuth` was not mounted before
  * @throws {AuthError} `provider_unavailable` (503) when the access token has expired and the backend is out of reach
@@ -40,22 +40,30 @@ export function getSupabaseClient<Database>(req: IncomingMessage): Promise<Supab
 export async function getSupabaseClient(req: IncomingMessage): Promise<SupabaseClient> {
   const [request] = passedAs(req, 'backend', 'getSupabaseClient');
   if (request === undefined) throw notMounted('getSupabaseClient', 'backend', req);
-  // A guard may have accepted the request's bearer token after the cookie's session was resolved.
-  const isBearer = request.cachedSession()?.credential === 'bearer';
+  const of = tokenHolder(request) ?? 'cookie';
   let made = request.parts.find(clientPart);
-  if (made?.isBearer !== isBearer) {
-    const client = request.resolveSession().then((session) => createUserClient(request, session));
-    made = request.parts.set(clientPart, { isBearer, client });
+  if (made?.of !== of) {
+    const client =
+      of === 'cookie'
+        ? request.resolveSession().then((session) => createUserClient(request, session))
+        : createTokenClient(request, of);
+    made = request.parts.set(clientPart, { of, client });
   }
   keepPrivate(request.res);
   jarOf(request.res).dependOnSession();
   return made.client;
 }
 
+/** The session whose token no cookie of the browser holds: of the sign-in under way, or one that a guard has accepted as a bearer's. */
+function tokenHolder(request: AuthRequest): Session | undefined {
+  if (request.signingIn !== undefined) return request.signingIn;
+  const session = request.cachedSession();
+  return session?.credential === 'bearer' ? session : undefined;
+}
+
 async function createUserClient(request: AuthRequest, session: Session | null): Promise<SupabaseClient> {
   const backend = request.definition.parts.get(backendPart);
   const { settings, cookie, source, writer, resolver } = backend;
-  if (session?.credential === 'bearer') return createBearerClient(settings, request, session);
   // Loaded with the first client, so that the SDK does not delay the application's start.
   const ssr = await import('@supabase/ssr');
   const { cookies } = request;
@@ -129,13 +137,10 @@ function applyTo(
   }
 }
 
-/** Acts with the request's bearer token, which is neither stored nor renewed; the client's `auth` cannot be used. */
-async function createBearerClient(
-  settings: BackendOptions,
-  { peer }: AuthRequest,
-  { accessToken }: Session,
-): Promise<SupabaseClient> {
+/** Acts with one access token, which is neither stored nor renewed; the client's `auth` cannot be used. */
+async function createTokenClient({ definition, peer }: AuthRequest, { accessToken }: Session): Promise<SupabaseClient> {
   const { createClient } = await import('@supabase/supabase-js');
+  const { settings } = definition.parts.get(backendPart);
   return createClient(settings.url, settings.anonKey, {
     accessToken: () => Promise.resolve(accessToken),
     global: { fetch: forwarding(settings, peer) },

@@ -3,6 +3,7 @@ import type { Session as SdkSession, User as SdkUser } from '@supabase/supabase-
 import { defined, isRecord } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import { readToken } from '../../session/jwt.ts';
+import type { BackendIdentity } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { rethrowStaleKeys } from './provider-errors.ts';
 import { issuedContent } from './session-cookie.ts';
@@ -73,6 +74,35 @@ export function needsFactor(issued: SdkSession): boolean {
 
 /** The `reason` where an answer is not about the token's user. */
 export const otherUser = 'subject';
+
+/**
+ * The user's ways to sign in. The answer to a sign-in lists them, except one that came by a renewal.
+ *
+ * @throws {AuthError} as `presentUser`, which is asked where the answer has no list
+ */
+export async function identitiesOf(
+  backend: BackendContext,
+  visitor: Visitor,
+  content: StoredContent,
+  issuedUser: unknown,
+): Promise<readonly BackendIdentity[]> {
+  return listedIdentities(issuedUser) ?? listedIdentities(await presentUser(backend, visitor, content)) ?? [];
+}
+
+function listedIdentities(user: unknown): readonly BackendIdentity[] | undefined {
+  const listed = isRecord(user) ? user['identities'] : undefined;
+  if (!Array.isArray(listed)) return undefined;
+  return listed.flatMap((entry: unknown) => {
+    // Its own key is `identity_id`; `id` is the provider's.
+    const { provider, id, email } = isRecord(entry) ? entry : {};
+    if (!isName(provider) || !isName(id)) return [];
+    return [{ provider, id, ...(isName(email) ? { email } : {}) }];
+  });
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
 
 /** A list without factors means none only in an answer about the token's user: another service that answers with 200 knows of none. */
 function requireUser(user: unknown, accessToken: string): void {

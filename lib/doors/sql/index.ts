@@ -100,7 +100,7 @@ export async function sqlSession(req: IncomingMessage, options?: SqlSessionOptio
   return session;
 }
 
-/** @param caller the called function's name, for the message */
+/** In `onSignIn` the new user, not that of the browser's former session. @param caller the called function's name, for the message */
 async function identify(
   caller: string,
   req: IncomingMessage,
@@ -111,7 +111,7 @@ async function identify(
   if (request === undefined) throw notMounted(caller, 'backend', req);
   keepPrivate(request.res);
   jarOf(request.res).dependOnSession();
-  const session = await resolve(request);
+  const session = request.signingIn ?? (await resolve(request));
   if (session?.adapter === 'backend') {
     if (session.claims['role'] !== 'authenticated') throw otherRole();
     return { request, session: { role: 'authenticated', claims: session.claims } };
