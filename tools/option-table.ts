@@ -86,7 +86,7 @@ const sections: readonly Section[] = [
     groups: [
       {
         title: 'Pages and origins',
-        options: ['protectedRoutes', 'appBaseUrl', 'trustedOrigins', 'pathPrefix', 'stylesheetPath'],
+        options: ['protectedRoutes', 'appBaseUrl', 'frontendOrigin', 'trustedOrigins', 'pathPrefix', 'stylesheetPath'],
       },
       {
         title: 'Refreshes and processes',

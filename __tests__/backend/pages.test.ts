@@ -187,6 +187,7 @@ describe('a hostile value', () => {
       localPath: (path) => path,
       publicUrl: (path) => `https://northwind.example${path}`,
       signInUrl: () => hostile,
+      urlOf: (path) => path,
       stylesheetUrl: `/${hostile}`,
       brand: {
         ...createBrands(sharedText, {}).of({ headers: {} }),

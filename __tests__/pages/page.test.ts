@@ -184,7 +184,7 @@ it.each<[string, 1 | 2, string]>([
 });
 
 describe('the pages of sign-out', () => {
-  const request = { stylesheetUrl: '/auth/pages.css', brand: brandOf({}) };
+  const request = { stylesheetUrl: '/auth/pages.css', brand: brandOf({}), urlOf: (path: string) => path };
 
   it('ask in a form that posts to this site alone, and lead back where the visitor was', () => {
     const { status, markup, policy, view } = read(signOutPage(request, '/logout?from=page', '/account?tab=1'));

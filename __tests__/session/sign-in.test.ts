@@ -66,7 +66,7 @@ function setUp({ left = [], verdict = { kind: 'live', session: ada }, fits = tru
     heldCookies: new Map(),
     peer: undefined,
     startedAt: 3,
-    returnTo: (value, fallback) => `${String(value)} or ${String(fallback)}`,
+    hookDestination: (value, fallback) => `${String(value)} or ${fallback}`,
     refuseUnaccepted({ user }) {
       steps.push(`accept ${user.id}`);
       return refused === undefined ? Promise.resolve() : Promise.reject(refused);
@@ -149,7 +149,7 @@ describe('tokens that the provider issued', () => {
 
   it('become a session that begins once nothing speaks against them, and are reported', async () => {
     const { steps, events, admitted } = admit();
-    expect(await admitted).toEqual({ session: ada, redirectTo: '/asked or /asked', begunAt: 42 });
+    expect(await admitted).toEqual({ session: ada, redirectTo: 'undefined or /asked', begunAt: 42 });
     expect(steps).toEqual([...untilAccepted, 'hook ada', 'begin new of 7']);
     expect(events).toEqual([[{ type: 'signed_in', userId: 'ada', sessionId: 'new', organizationId: 'org' }, 3]]);
   });

@@ -81,6 +81,7 @@ export function requestOf(pages: PagesOptions = { title: 'Northwind', logo: '/lo
     localPath: (path) => path,
     publicUrl: (path) => `https://northwind.example${path}`,
     signInUrl,
+    urlOf: (path) => path,
     stylesheetUrl: '/auth/pages.css',
     brand: createBrands(sharedText, pages).of({ headers: {} }),
   };

@@ -7,7 +7,7 @@ import type { AuthRoute } from '../http/router.ts';
 import { Parts } from '../http/adapter.ts';
 import type { FreshSignIn } from '../http/adapter.ts';
 import { json } from '../http/reply.ts';
-import { cookieAttributes } from '../options/shared.ts';
+import { cookieAttributes, ownOrigins } from '../options/shared.ts';
 import { createBrands } from '../pages/options.ts';
 import { sharedText } from '../pages/texts.ts';
 import type { B2bSession, B2bSessionBody, Session } from '../types.ts';
@@ -54,7 +54,7 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       cookieName: settings.cookieName,
       cookieOptions: cookieAttributes(settings.cookieOptions, settings.cookieName),
       appBaseUrl: settings.appBaseUrl,
-      trustedOrigins: settings.trustedOrigins,
+      ...ownOrigins(settings),
       freshSignIn: createFreshSignIn((session) => source.signedInAt(session), settings.now),
       foreignClient: (claims) => foreignClient(claims, settings.clientId),
       authorizationServer: authkitServer(settings.authkitDomain, resolver.resolveForResource),

@@ -70,7 +70,7 @@ async function answerWithoutFlow(context: B2bContext, request: AuthRequest): Pro
   const { query } = request;
   const state = query.get('state');
   const isBareCode = (state === null || state === '') && (query.get('code') ?? '') !== '';
-  if (!isBareCode && (await request.resolveSession()) !== null) return redirect(303, request.home);
+  if (!isBareCode && (await request.resolveSession()) !== null) return redirect(303, request.urlOf(request.home));
   // A link from the provider's dashboard: start over once, to get a state that can be checked.
   if (isBareCode && !(await context.flows.hasRestart(request.cookies))) {
     const start = { screen: 'sign-in', query: new URLSearchParams(), returnTo: request.home, isRestart: true } as const;

@@ -121,5 +121,5 @@ function canFormGoTo({ res, query, origin }: AuthRequest, url: string): boolean 
 
 /** The provider requires an absolute URL. */
 function returnUrl(request: AuthRequest, logoutReturnTo: string | undefined): string {
-  return new URL(logoutReturnTo ?? '/', request.origin).href;
+  return new URL(logoutReturnTo ?? '/', request.definition.frontendOrigin ?? request.origin).href;
 }

@@ -6,7 +6,7 @@ import type { AuthorizationServer } from '../http/adapter.ts';
 import { json } from '../http/reply.ts';
 import { createAuthRouter } from '../http/router.ts';
 import type { AuthRoute } from '../http/router.ts';
-import { cookieAttributes } from '../options/shared.ts';
+import { cookieAttributes, ownOrigins } from '../options/shared.ts';
 import type { BackendSessionBody } from '../types.ts';
 import { callbackRoute } from './sign-in/callback-route.ts';
 import { backendPart } from './context.ts';
@@ -52,7 +52,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       cookieName: settings.cookieName,
       cookieOptions: cookieAttributes(settings.cookieOptions, settings.cookieName),
       appBaseUrl: settings.appBaseUrl,
-      trustedOrigins: settings.trustedOrigins,
+      ...ownOrigins(settings),
       clientAddress: settings.clientAddress,
       freshSignIn,
       foreignClient,

@@ -23,7 +23,7 @@ export interface Site extends Pick<Slots<never>, 'signIn' | 'ways'> {
 /** The parts of a request that pages use: complete URLs, with mount path and base path. */
 export type PageRequest = Pick<
   AuthRequest,
-  'localPath' | 'publicUrl' | 'signInUrl' | 'home' | 'stylesheetUrl' | 'brand'
+  'localPath' | 'publicUrl' | 'signInUrl' | 'urlOf' | 'home' | 'stylesheetUrl' | 'brand'
 >;
 
 /** The state of every form, shown for the first time or again. */

@@ -136,6 +136,9 @@ export interface Adapter {
   /** Where `secure` is omitted, it follows the public origin. */
   readonly cookieOptions: Omit<CookieAttributes, 'secure'> & { readonly secure?: boolean };
   readonly appBaseUrl: string | undefined;
+  /** The origin whose paths `returnTo` names, where it is not that of the routes. */
+  readonly frontendOrigin?: string | undefined;
+  /** The application's own origins besides that of the routes. */
   readonly trustedOrigins: readonly string[];
   /** The application's own function for a client's address. */
   readonly clientAddress?: ((req: IncomingMessage) => string | undefined) | undefined;

@@ -75,7 +75,7 @@ export function errorReply(request: AuthRequest, error: AuthError): Reply {
     hasSession: holdsCookie(request),
     now: request.definition.now(),
     canReload: error.status === 503 && isLoading(request),
-    home: request.home,
+    home: request.urlOf(request.home),
     stylesheet: request.stylesheetUrl,
     brand: request.brand,
   });

@@ -39,6 +39,8 @@ export interface Reply {
 /** What an adapter says of its replies. */
 export interface ReplyRules {
   readonly keepsOpener?: boolean;
+  /** The origins that a form's answer may lead to. */
+  readonly trustedOrigins?: readonly string[];
   /** Whether `Accept-Language` picks the texts. Default false. */
   readonly brands?: { readonly arePicked: boolean };
   readonly renderPage?: RenderPage | undefined;
@@ -68,10 +70,11 @@ export function createAssetHash(text: string): () => string {
 
 /** The next URL: as JSON for a JSON client, else as a redirect; by default the one after a POST. */
 export function redirectOrJson(
-  request: { readonly wantsJson: boolean },
-  redirectTo: string,
+  request: { readonly wantsJson: boolean; urlOf(path: string): string },
+  next: string,
   status: 302 | 303 = 303,
 ): Reply {
+  const redirectTo = request.urlOf(next);
   return request.wantsJson ? { ...json(200, { redirectTo }), leadsTo: redirectTo } : redirect(status, redirectTo);
 }
 
@@ -156,7 +159,7 @@ function setHead({ req, res }: Answered, reply: Reply, rules?: ReplyRules): void
 function setHeaders(
   res: ServerResponse,
   { headers = {}, hasTexts = false, body }: Reply,
-  { keepsOpener = false, brands }: ReplyRules = {},
+  { keepsOpener = false, brands, trustedOrigins = [] }: ReplyRules = {},
 ): void {
   if (body?.kind === 'asset' && body.isImmutable === true) {
     res.setHeader('Cache-Control', 'public, max-age=31536000, immutable');
@@ -176,8 +179,15 @@ function setHeaders(
   if (body?.kind === 'page' || (keepsOpener && headers['Location'] !== undefined))
     res.setHeader('Cross-Origin-Opener-Policy', keepsOpener ? 'unsafe-none' : 'same-origin');
   const ofPages: Reply['headers'] =
-    body?.kind === 'page' ? { ...pageHeaders, 'Content-Security-Policy': body.policy } : {};
+    body?.kind === 'page'
+      ? { ...pageHeaders, 'Content-Security-Policy': withTargets(body.policy, trustedOrigins) }
+      : {};
   for (const [name, value] of Object.entries({ ...headers, ...ofPages })) res.setHeader(name, value);
+}
+
+/** Browsers check the redirect that answers a form, too (CSP3 §6.4.1). */
+function withTargets(policy: string, origins: readonly string[]): string {
+  return policy.replace("form-action 'self'", (self) => [self, ...origins].join(' '));
 }
 
 function contentOf(body: Reply['body']): readonly [type: string | undefined, text: string] {

@@ -3,6 +3,7 @@ import { parseCookies } from '../tools/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../tools/cookies.ts';
 import { WaitingTime, withDeadline } from '../tools/deadline.ts';
 import { sanitizeReturnTo } from '../tools/paths/return-to.ts';
+import { pathOf } from '../tools/paths/request-path.ts';
 import { queryOf, withQuery } from '../tools/url.ts';
 import { clientFacts, isHeadOpen, isSafeMountPath, keepPrivate, prefersJson, requestTarget } from './message.ts';
 import type { HostRequest } from './message.ts';
@@ -17,7 +18,8 @@ import { Parts } from './adapter.ts';
 import type { Adapter } from './adapter.ts';
 import { jarOf, readHostCookies, toHostCookie } from './cookie-jar.ts';
 import type { Delivery } from './cookie-jar.ts';
-import { isAuthRoute } from './mount/mounts.ts';
+import { hookDestination } from './destination.ts';
+import { isAuthRoute, isOwnPage } from './mount/mounts.ts';
 import { wayBackOf } from './way-back.ts';
 import type { Brand } from '../pages/page.ts';
 import { stylesheetQuery } from '../pages/style.ts';
@@ -115,9 +117,20 @@ export class AuthRequest {
     return appBaseUrl === undefined ? requestOrigin(this.req) : new URL(appBaseUrl).origin;
   }
 
-  /** The application's start page. */
+  /** The path of the application's start page. */
   get home(): string {
-    return `${this.#basePath}/`;
+    return this.definition.frontendOrigin === undefined ? `${this.#basePath}/` : '/';
+  }
+
+  /**
+   * The URL of a sanitized path: on the front end's origin, where there is one. Pages of the adapters, and the application's own
+   * pages for signing in, stay here.
+   */
+  urlOf(path: string): string {
+    const { frontendOrigin, openPages } = this.definition;
+    if (frontendOrigin === undefined || !path.startsWith('/')) return path;
+    const isHere = isOwnPage(this, this.#withoutBase(pathOf(path))) || openPages.some((page) => isSamePage(page, path));
+    return isHere ? path : frontendOrigin + path;
   }
 
   /** @throws {AuthError} `invalid_request` where the request's mount path is not safe in a URL */
@@ -152,10 +165,12 @@ export class AuthRequest {
 
   /** The sanitized target after sign-in or sign-out; the start page where the value is not a path of this origin. */
   returnTo(value: unknown, fallback = this.home): string {
-    const base = this.#basePath;
-    const isOwnRoute = (path: string): boolean =>
-      isAuthRoute(this, path.startsWith(`${base}/`) ? path.slice(base.length) : path);
-    return sanitizeReturnTo(value, { fallback, isOwnRoute });
+    return sanitizeReturnTo(value, { fallback, isOwnRoute: (path) => isAuthRoute(this, this.#withoutBase(path)) });
+  }
+
+  /** Where a sign-in leads that `onSignIn` has answered. @param returnTo sanitized @returns the final URL */
+  hookDestination(redirectTo: unknown, returnTo: string): string {
+    return hookDestination(this, redirectTo, returnTo);
   }
 
   /** The sign-in page's URL with further parameters and then `returnTo`. */
@@ -309,6 +324,11 @@ export class AuthRequest {
     return isSafeMountPath(this.prefix) ? this.prefix : '';
   }
 
+  #withoutBase(path: string): string {
+    const base = this.#basePath;
+    return path.startsWith(`${base}/`) ? path.slice(base.length) : path;
+  }
+
   /** The path of `appBaseUrl`, which a proxy strips from every path. It may include the mount path. */
   get #basePath(): string {
     const { appBaseUrl } = this.definition;
@@ -317,4 +337,8 @@ export class AuthRequest {
     const prefix = this.#safePrefix;
     return path.endsWith(prefix) ? path.slice(0, path.length - prefix.length) : path;
   }
+}
+
+function isSamePage(one: string, other: string): boolean {
+  return pathOf(one) === pathOf(other);
 }

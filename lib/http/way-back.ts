@@ -16,6 +16,7 @@ interface Person {
   /** @throws where the request names no usable host */
   readonly origin: string;
   readonly home: string;
+  readonly definition: { readonly frontendOrigin?: string | undefined };
   returnTo(value: unknown, fallback?: string): string;
 }
 
@@ -46,9 +47,10 @@ function refererPath(person: Person): string | undefined {
   return from !== null && from.origin === originOf(person) ? from.pathname + from.search : undefined;
 }
 
+/** The origin of the application's pages. */
 function originOf(person: Person): string | undefined {
   try {
-    return person.origin;
+    return person.definition.frontendOrigin ?? person.origin;
   } catch {
     return undefined;
   }

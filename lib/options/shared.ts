@@ -227,7 +227,12 @@ export const sharedEntries = {
     v.optional(v.union([v.array(pattern, patterns), pattern], patterns), []),
     v.transform((value) => (typeof value === 'string' ? [value] : value)),
   ),
-  /** Further origins of your own that may post to the auth routes. Default: none. */
+  /**
+   * The origin of a front end that is served elsewhere, such as `https://www.example.com`. `returnTo` and the start page are its paths, and
+   * it is trusted as in `trustedOrigins`. Default: none, pages are on the origin of the routes.
+   */
+  frontendOrigin: v.optional(origin),
+  /** Further origins of your own that may post to the auth routes, and that a hook's `redirectTo` may lead to. Default: none. */
   trustedOrigins: v.optional(v.array(origin, 'must be a list of origins'), []),
   /**
    * Moves all own routes at once: with `/v1/auth`, `/auth/login` and `/login` become `/v1/auth/login`. It takes the place of `/auth`.
@@ -302,5 +307,16 @@ export function cookieAttributes(
       : secure === undefined
         ? {}
         : { secure }),
+  };
+}
+
+/** The origins that are the application's own, besides that of the routes. */
+export function ownOrigins({
+  frontendOrigin,
+  trustedOrigins,
+}: Pick<Adapter, 'frontendOrigin' | 'trustedOrigins'>): Pick<Adapter, 'frontendOrigin' | 'trustedOrigins'> {
+  return {
+    frontendOrigin,
+    trustedOrigins: frontendOrigin === undefined ? trustedOrigins : [...trustedOrigins, frontendOrigin],
   };
 }

@@ -47,6 +47,8 @@ export interface PageRequest {
   readonly stylesheetUrl: string;
   /** In the language of the request. */
   readonly brand: Brand;
+  /** The URL of a path that `returnTo` names. */
+  urlOf(path: string): string;
 }
 
 /** The sign-in page for another account than the current one (OpenID Connect Core §3.1.2.1, `prompt=login`). */
@@ -213,9 +215,10 @@ function imageSources({ logo, logoDark }: Brand): string {
 export function signOutPage(request: PageRequest, action: string, returnTo: string): Reply {
   const { brand } = request;
   const { text } = brand;
+  const stay = request.urlOf(returnTo);
   return builtInPage({
     status: 200,
-    facts: { kind: 'sign_out', action, values: { returnTo }, links: { stay: returnTo } },
+    facts: { kind: 'sign_out', action, values: { returnTo }, links: { stay } },
     heading: text.signOutHeading,
     lead: text.signOutText,
     stylesheet: request.stylesheetUrl,
@@ -225,7 +228,7 @@ export function signOutPage(request: PageRequest, action: string, returnTo: stri
 ${returnTo !== '/' && html`<input type="hidden" name="returnTo" value="${returnTo}">`}
 <button>${text.signOutButton}</button>
 ${sentMark}</form>
-<p><a class="button quiet" href="${safeHref(returnTo)}">${text.stayButton}</a></p>`,
+<p><a class="button quiet" href="${safeHref(stay)}">${text.stayButton}</a></p>`,
   });
 }
 

@@ -27,7 +27,8 @@ export interface SignInRequest {
   readonly heldCookies: RequestCookies;
   readonly peer: string | undefined;
   readonly startedAt: number | undefined;
-  returnTo(value: unknown, fallback?: string): string;
+  /** The final URL, by what the hook returned and the sanitized way back. */
+  hookDestination(redirectTo: unknown, returnTo: string): string;
   /** Asks `accept`. @throws {AuthError} `not_accepted`, or whatever `accept` throws */
   refuseUnaccepted(session: Session): Promise<void>;
 }
@@ -93,13 +94,13 @@ export async function admitSignIn<Content, S extends Session>(
   await check?.(session);
   await refuseLarge(context, content, session);
   await request.refuseUnaccepted(session);
-  const redirectTo = (await hook(session)) ?? returnTo;
+  const redirectTo = await hook(session);
   const begunAt = isBrought ? undefined : await beginSession(context, content, session);
   const { sessionId } = context.source.factsOf(session.claims);
   const organizationId = session.adapter === 'b2b' ? session.organizationId : undefined;
   const facts = { userId: session.user.id, ...defined({ sessionId, organizationId }) };
   context.emit({ type: 'signed_in', ...facts }, request.startedAt);
-  return { session, redirectTo: request.returnTo(redirectTo, returnTo), begunAt };
+  return { session, redirectTo: request.hookDestination(redirectTo, returnTo), begunAt };
 }
 
 interface Placing<Content> {

@@ -18,11 +18,13 @@ export const longListFrom = 12;
 
 /** A list of organizations by name, with their initials. */
 export function chooserPage(
-  { stylesheetUrl: stylesheet, home, brand }: PageRequest & Pick<AuthRequest, 'home'>,
+  request: PageRequest & Pick<AuthRequest, 'home'>,
   choices: readonly Choice[],
   otherUrl: string,
 ): Reply {
+  const { stylesheetUrl: stylesheet, brand } = request;
   const { text, lang } = brand;
+  const home = request.urlOf(request.home);
   return builtInPage({
     status: 200,
     facts: {

@@ -39,7 +39,7 @@ export async function findQuestion(
   if (fields?.has('account') === true) throw new AuthError('link_expired');
   // Reached by the back button after the answer.
   if (fields === undefined && next !== undefined) return redirect(302, stepUrl(backend, request, next, returnTo));
-  if (fields === undefined && (await request.resolveSession()) !== null) return redirect(302, returnTo);
+  if (fields === undefined && (await request.resolveSession()) !== null) return redirect(302, request.urlOf(returnTo));
   throw new AuthError('invalid_request');
 }
 

@@ -112,14 +112,14 @@ export function startAgainPage(
   const { text } = site;
   const signedIn = account !== undefined && html`<br>${fillIn(text.signedInAs, { account }, emphasis)}`;
   return showPage(site, request, {
-    facts: { kind: 'start_again', values: { account }, links: { home: request.home } },
+    facts: { kind: 'start_again', values: { account }, links: { home: request.urlOf(request.home) } },
     heading: text.startAgainHeading,
     emblem: error.code === 'authorization_expired' ? 'clock' : 'warning',
     lead: html`${text[error.code]}${signedIn}`,
     leadRole: 'alert',
     error,
     hasForm: false,
-    content: html`<p class="actions"><a href="${safeHref(request.home)}">${text.backHome}</a></p>`,
+    content: html`<p class="actions"><a href="${safeHref(request.urlOf(request.home))}">${text.backHome}</a></p>`,
   });
 }
 
@@ -165,7 +165,7 @@ export function appsPage(
     facts: {
       kind: 'apps',
       values: { returnTo },
-      links: { done: returnTo },
+      links: { done: request.urlOf(returnTo) },
       choices: apps.map(({ client }) => ({
         name: appName(text, client).plain,
         href: withQuery(path, { revoke: client.id, ...returnToOf(state) }),
@@ -175,7 +175,7 @@ export function appsPage(
     lead: apps.length === 0 ? text.appsEmptyText : text.appsText,
     hasForm: false,
     content: html`${apps.length > 0 && html`<ul class="choices">\n${apps.map(row)}</ul>`}
-<p class="actions"><a href="${safeHref(returnTo)}">${text.doneLink}</a></p>`,
+<p class="actions"><a href="${safeHref(request.urlOf(returnTo))}">${text.doneLink}</a></p>`,
   });
 }
 

@@ -194,7 +194,11 @@ export function unavailablePage(
     facts: {
       kind: 'factor_unavailable',
       values: formValues(state),
-      links: { help: links.help, home: request.home, signOut: request.localPath(site.settings.logoutPath) },
+      links: {
+        help: links.help,
+        home: request.urlOf(request.home),
+        signOut: request.localPath(site.settings.logoutPath),
+      },
     },
     heading: text.factorUnavailableHeading,
     emblem: 'lock',
@@ -204,7 +208,7 @@ export function unavailablePage(
     hasForm: true,
     content: html`${links.help !== undefined && html`<p><a class="button" href="${safeHref(links.help)}">${text.contactSupport}</a></p>`}
 ${otherAccount(site, request, state)}
-${!state.isPending && html`<p class="actions"><a href="${safeHref(request.home)}">${text.backHome}</a></p>`}`,
+${!state.isPending && html`<p class="actions"><a href="${safeHref(request.urlOf(request.home))}">${text.backHome}</a></p>`}`,
   });
 }
 
@@ -283,7 +287,7 @@ export function factorsPage(
       kind: 'factors',
       action,
       values: formValues(state),
-      links: { done: returnTo },
+      links: { done: request.urlOf(returnTo) },
       choices: factors.map((factor) => ({
         name: factorName(site, factor).plain,
         href: withQuery(action, { remove: factor.id, ...returnToOf(state) }),
@@ -298,7 +302,7 @@ export function factorsPage(
 ${factors.length > 0 && html`<ul class="choices">\n${factors.map(row)}</ul>`}
 ${postForm(action, returnToOf(state), html`<button>${text.addAppButton}</button>`)}
 ${hasKeys(site) && ceremonyForm(site, request, adding)}
-<p class="actions"><a href="${safeHref(returnTo)}">${text.doneLink}</a></p>
+<p class="actions"><a href="${safeHref(request.urlOf(returnTo))}">${text.doneLink}</a></p>
 ${isRequired && otherAccount(site, request, state)}`,
   });
 }

@@ -111,14 +111,15 @@ export function linkExpiredPage(site: Site, request: PageRequest, state: FormSta
 /** The first of the two links that confirm a changed address was opened. */
 export function otherLinkPage(site: Site, request: PageRequest, returnTo: string): Reply {
   const { text } = site;
+  const next = request.urlOf(returnTo);
   return showPage(site, request, {
-    facts: { kind: 'address_change', values: { returnTo }, links: { continue: returnTo } },
+    facts: { kind: 'address_change', values: { returnTo }, links: { continue: next } },
     heading: text.otherLinkHeading,
     emblem: 'envelope',
     hasForm: false,
     lead: text.otherLinkText,
     leadRole: 'status',
-    content: actionLink(returnTo, text.continueButton),
+    content: actionLink(next, text.continueButton),
   });
 }
 
@@ -130,18 +131,19 @@ export function addressChangedPage(
 ): Reply {
   const { text } = site;
   const signIn = request.signInUrl(returnTo);
+  const next = request.urlOf(returnTo);
   return showPage(site, request, {
     facts: {
       kind: 'address_changed',
       values: { returnTo },
-      links: isSignedIn ? { continue: returnTo } : { signIn },
+      links: isSignedIn ? { continue: next } : { signIn },
     },
     heading: text.addressChangedHeading,
     emblem: 'check',
     hasForm: false,
     lead: text.addressChangedText,
     leadRole: 'status',
-    content: isSignedIn ? actionLink(returnTo, text.continueButton) : actionLink(signIn, text.signInButton),
+    content: isSignedIn ? actionLink(next, text.continueButton) : actionLink(signIn, text.signInButton),
   });
 }
 

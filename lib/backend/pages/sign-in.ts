@@ -102,18 +102,19 @@ export function signedInPage(
   { returnTo, account }: { readonly returnTo: string; readonly account: string | undefined },
 ): Reply {
   const { text } = site;
+  const next = request.urlOf(returnTo);
   const lead: HtmlValue = account !== undefined && fillIn(text.signedInAs, { account }, emphasis);
   return showPage(site, request, {
     facts: {
       kind: 'signed_in',
       values: { email: account, returnTo },
-      links: { continue: returnTo, otherAccount: otherAccountUrl(request, returnTo) },
+      links: { continue: next, otherAccount: otherAccountUrl(request, returnTo) },
     },
     heading: text.signedInHeading,
     emblem: 'check',
     lead,
     hasForm: false,
-    content: html`<p class="actions"><a class="button" href="${safeHref(returnTo)}">${text.continueButton}</a>
+    content: html`<p class="actions"><a class="button" href="${safeHref(next)}">${text.continueButton}</a>
 <a href="${safeHref(otherAccountUrl(request, returnTo))}">${text.otherAccount}</a></p>`,
   });
 }

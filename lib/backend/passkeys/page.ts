@@ -39,7 +39,7 @@ ${link(passkey, 'remove', text.removeButton)}</li>\n`;
       kind: 'passkeys',
       action: request.localPath(path),
       values: formValues(state),
-      links: { done: returnTo },
+      links: { done: request.urlOf(returnTo) },
       choices: passkeys.map((passkey) => ({
         name: nameOf(site, passkey).plain,
         href: withQuery(request.localPath(path), { rename: passkey.id, ...returnToOf(state) }),
@@ -54,7 +54,7 @@ ${link(passkey, 'remove', text.removeButton)}</li>\n`;
 ${passkeys.length > 0 && html`<ul class="choices">\n${passkeys.map(row)}</ul>`}
 ${ceremonyFallback(site)}
 ${ceremonyForm(site, request, { ...adding, isAgain })}
-<p class="actions"><a href="${safeHref(returnTo)}">${text.doneLink}</a></p>`,
+<p class="actions"><a href="${safeHref(request.urlOf(returnTo))}">${text.doneLink}</a></p>`,
   });
 }
 

@@ -195,7 +195,7 @@ async function answerError(
 ): Promise<Reply> {
   // Reloaded, or reached by the back button, after a sign-in that succeeded later.
   const pending = backend.flows.pending(request.cookies);
-  if (pending.length === 0 && (await isSignedIn(request))) return redirect(303, request.home);
+  if (pending.length === 0 && (await isSignedIn(request))) return redirect(303, request.urlOf(request.home));
   if (error.code === 'code_rejected') {
     return handleUnusableCode(backend, request, [], { error, code: errorCode ?? undefined });
   }
@@ -237,7 +237,7 @@ async function handleUnusableCode(
   // Reloaded, or reached by the back button, while the answer or the new password is still missing.
   if (waiting !== undefined && step !== undefined)
     return redirect(303, stepUrl(backend, request, step, waiting.returnTo));
-  if (await isSignedIn(request)) return redirect(303, returnTo);
+  if (await isSignedIn(request)) return redirect(303, request.urlOf(returnTo));
   // Only an email's link is opened in another browser. Whether it succeeded there is not known here.
   const mayBeMail =
     pending.length === 0

@@ -58,6 +58,6 @@ export async function changedAnswer(backend: BackendContext, request: AuthReques
   const site = siteFor(backend, request);
   const isSignedIn = (await heldSession(request)) !== null;
   if (!request.wantsJson) return addressChangedPage(site, request, { returnTo, isSignedIn });
-  const redirectTo = isSignedIn ? returnTo : request.signInUrl(returnTo);
+  const redirectTo = isSignedIn ? request.urlOf(returnTo) : request.signInUrl(returnTo);
   return { ...json(200, { message: site.text.addressChangedText.plain, redirectTo }), hasTexts: true };
 }

@@ -36,13 +36,21 @@ export function passedTwice({ name, adapter }: Adapter): string {
  * @param path without the path of `appBaseUrl`
  */
 export function isAuthRoute(request: Passed, path: string): boolean {
-  const owned = [
+  return ownPathsAt(request, path).some((own) => own.isReturnTarget !== true);
+}
+
+/** Whether the path is an own route of any of these adapters. */
+export function isOwnPage(request: Passed, path: string): boolean {
+  return ownPathsAt(request, path).length > 0;
+}
+
+function ownPathsAt(request: Passed, path: string): OwnPath[] {
+  return [
     ...[request, ...othersOf(request)].map((passed) => ownPathOf(passed.definition, restBelowMount(passed, path))),
     ...adaptersBeside(request.definition, request.req.app).map(({ definition, restOf }) =>
       ownPathOf(definition, restOf(path)),
     ),
-  ];
-  return owned.some((own) => own !== undefined && own.isReturnTarget !== true);
+  ].filter((own) => own !== undefined);
 }
 
 /**
