@@ -440,7 +440,7 @@ describe('a reader who follows the examples', () => {
   });
 
   it('docs/recipes/web-and-mobile.md: reads and writes with the cookie, the phone with its token', async () => {
-    const origin = originOf(exampleWith('docs/recipes/web-and-mobile.md', 'credentials'));
+    const origin = originOf(exampleWith('docs/recipes/web-and-mobile.md', 'const notes'));
     const stranger = await createVisitor(origin).getJson('/api/notes');
     expect([stranger.status, stranger.json.error.code]).toEqual([401, 'unauthenticated']);
     const web = await signedInToSupabase(origin);
@@ -458,6 +458,17 @@ describe('a reader who follows the examples', () => {
     expect((await web.post('/api/notes', { headers: foreign, body })).status).toBe(403);
     const stale = await createVisitor(origin).get('/api/notes', { headers: { authorization: 'Bearer a.b.c' } });
     expect([stale.status, stale.json.error.code]).toEqual([401, 'invalid_token']);
+  });
+
+  it('docs/recipes/web-and-mobile.md: has one row from the first request on, with a bearer token that no sign-in here began', async () => {
+    supabase.addUser({ email: 'phone@example.com', password: ada.password });
+    const { access_token: token } = await supabase.issueSession('phone@example.com');
+    const visitor = createVisitor(originOf(exampleWith('docs/recipes/web-and-mobile.md', 'ensureUser')));
+    const headers = { authorization: `Bearer ${token}` };
+    const ask = async (): Promise<unknown> => (await visitor.get('/api/me', { headers })).json;
+    const answers = await Promise.all([ask(), ask(), ask()]);
+    for (const rows of [...answers, await ask()]) expect(rows).toMatchObject([{ email: 'phone@example.com' }]);
+    expect((await visitor.get('/api/me')).status).toBe(401);
   });
 
   it('docs/recipes/workos-actions.md: is allowed or denied with a signature, and accept agrees', async () => {
