@@ -4,6 +4,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { rolldown } from 'rolldown';
+import { minify } from 'rolldown/utils';
 import type { InputOptions, OutputOptions, Plugin } from 'rolldown';
 import { dts } from 'rolldown-plugin-dts';
 
@@ -61,9 +62,18 @@ const optionalPeers: Plugin = {
   },
 };
 
+/** The stand-ins run on a developer's machine alone: no stack trace of an application names their functions. */
+const minifiedStandIns: Plugin = {
+  name: 'minified-stand-ins',
+  async renderChunk(code, { name }) {
+    return name === 'providers' ? (await minify('providers.js', code, { module: true })).code : null;
+  },
+};
+
 await write(
   {
     ...shared,
+    plugins: [minifiedStandIns],
     input: { ...Object.fromEntries(imported.map((name) => [name, `lib/${name}.ts`])), ...commands },
     platform: 'node',
     transform: { target: 'es2022' },

@@ -78,21 +78,26 @@ describe('a call of the coordinator that has no answer', () => {
     await failed;
   });
 
-  it('fails when the third is over where it is one of several at the start, but has its fifth', async () => {
-    const bound = boundCoordinator(Object.assign(new Coordinator(), { read: never }), 6_000);
-    const limits: string[] = [];
-    const read = () => void bound.read('user').catch((error: unknown) => void limits.push(String(error).slice(-7)));
-    read();
-    await jest.advanceTimersByTimeAsync(500);
-    read();
-    await jest.advanceTimersByTimeAsync(1_000);
-    read();
-    await jest.advanceTimersByTimeAsync(499);
-    expect(limits).toEqual([]);
+  it('is waited for once: the next calls fail at once for a second, and then one of them tries', async () => {
+    let isBack = false;
+    const asked: string[] = [];
+    const inner = new Coordinator();
+    const read: SharedCoordinator['read'] = (subject) => {
+      asked.push(subject);
+      return isBack ? inner.read(subject) : never();
+    };
+    const bound = boundCoordinator(Object.assign(new Coordinator(), { read }), 6_000);
+    const first = expect(bound.read('first')).rejects.toThrow('2000 ms');
+    await jest.advanceTimersByTimeAsync(2_000);
+    await first;
+    for (const [, call] of calls) await expect(call(bound)).rejects.toThrow('No answer lately');
+    await jest.advanceTimersByTimeAsync(999);
+    await expect(bound.read('during')).rejects.toThrow('No answer lately');
     await jest.advanceTimersByTimeAsync(1);
-    expect(limits).toEqual(['2000 ms', '1500 ms']);
-    await jest.advanceTimersByTimeAsync(700);
-    expect(limits).toEqual(['2000 ms', '1500 ms', '1200 ms']);
+    isBack = true;
+    expect(await bound.read('after')).toBeUndefined();
+    expect(await bound.take('line', { token: 'token', holder: 'one' }, [])).toMatchObject({ holder: 'one' });
+    expect(asked).toEqual(['first', 'after']);
   });
 });
 

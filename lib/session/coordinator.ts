@@ -1,4 +1,4 @@
-import { answerWithin } from '../tools/deadline.ts';
+import { createBreaker } from '../tools/breaker.ts';
 
 /** Times in milliseconds since the epoch, by name. */
 export type Times = Readonly<Record<string, number>>;
@@ -68,16 +68,19 @@ export interface SharedCoordinator {
 const shareOfCall = 1 / 5;
 /** What a coordinator once has to start, as new connections are slow on a busy machine. */
 const shareOfStart = 1 / 3;
+/** How long a coordinator that did not answer in time is left alone, so that a request waits for it once. */
+const pauseMs = 1_000;
 
 /** Bounds every coordinator call that a request, a sign-out or a watched session waits for. @param timeoutMs a request's time, in milliseconds */
 export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): SharedCoordinator {
-  let startsUntil: number | undefined;
-  const bound = <Result>(call: () => Promise<Result>): Promise<Result> => {
-    const now = performance.now();
-    startsUntil ??= now + timeoutMs * shareOfStart;
-    const limitMs = Math.ceil(Math.max(timeoutMs * shareOfCall, startsUntil - now));
-    return answerWithin(call(), limitMs, () => new Error(`The coordinator did not answer within ${limitMs} ms`));
-  };
+  const breaker = createBreaker({
+    partOf: () => '',
+    timeoutMs: Math.ceil(timeoutMs * shareOfCall),
+    firstTimeoutMs: Math.ceil(timeoutMs * shareOfStart),
+    pauseMs,
+    now: () => performance.now(),
+  });
+  const bound = <Result>(call: () => Promise<Result>): Promise<Result> => breaker.run('', call);
   // The async functions also convert a synchronous throw to a rejection.
   return {
     read: (subject) => bound(async () => shared.read(subject)),

@@ -128,22 +128,35 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number, wa
       const holder: string = randomUUID();
       let awaited = holder;
       let answered = [pair, token];
+      let isTakenUntil = -Infinity;
+      const ask = async (unless: readonly string[]): Promise<TakenLine | undefined> => {
+        try {
+          return await shared.take(line, { token, holder }, unless);
+        } catch (error) {
+          // As long as another process may have the turn, going on alone would spend the token twice.
+          if (now() < isTakenUntil) return undefined;
+          throw error;
+        }
+      };
       for (let pollMs = firstPollMs; ; pollMs = nextPollMs(pollMs)) {
         signal.throwIfAborted();
         const attempt = `${awaited}:${token}`;
-        let taken = await shared.take(line, { token, holder }, [...answered, attempt]);
-        if (taken.holder === undefined) {
+        let taken = await ask([...answered, attempt]);
+        if (taken !== undefined && taken.holder === undefined) {
           const { failure, ...known } = read(taken);
           const settled = settledIn(known);
           if (settled !== undefined) return settled;
           if (failure?.attempt === attempt) throw fromFailure(failure);
           // Its time is over, or the asking one has it: with its turn it looks again.
           answered = [];
-          taken = await shared.take(line, { token, holder }, []);
+          taken = await ask([]);
         }
-        if (taken.holder === holder) return { holder, shared: read(taken), turnMs: turnOf(taken) };
-        if (taken.holder === undefined) throw new Error('The coordinator neither gave a turn nor said who has it');
-        awaited = taken.holder;
+        if (taken !== undefined) {
+          if (taken.holder === holder) return { holder, shared: read(taken), turnMs: turnOf(taken) };
+          if (taken.holder === undefined) throw new Error('The coordinator neither gave a turn nor said who has it');
+          awaited = taken.holder;
+          isTakenUntil = now() + turnOf(taken);
+        }
         await wait(pollMs * (0.75 + Math.random() / 2), undefined, { signal });
       }
     },
