@@ -95,6 +95,35 @@ describe('endSession takes effect', () => {
   });
 });
 
+it('a sign-in with the former password that is under way when a new one is set ends with it', async () => {
+  const [arrived, released] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+  let isSlow = false;
+  await start({
+    options: {
+      onSignIn: async () => {
+        if (!isSlow) return;
+        isSlow = false;
+        arrived.resolve(undefined);
+        await released.promise;
+      },
+    },
+  });
+  const [owner, thief] = [app.visitor(), app.visitor()];
+  await owner.postJson('/auth/login', ada);
+  app.clock.advance(1_000);
+  isSlow = true;
+  const signingIn = thief.postJson('/auth/login', ada);
+  await arrived.promise;
+  app.clock.advance(1_000);
+  expect((await owner.postJson('/auth/password', change)).status).toBe(200);
+  released.resolve(undefined);
+  expect(await signingIn).toMatchObject({ json: { error: { code: 'invalid_state' } } });
+  expect((await thief.getJson('/api/me')).status).toBe(401);
+  expect((await owner.getJson('/api/me')).status).toBe(200);
+  app.clock.advance(1_000);
+  expect((await app.visitor().postJson('/auth/login', { ...ada, password: fresh })).status).toBe(200);
+});
+
 describe('a second factor that is entered in a session', () => {
   it.each([
     ['parent', 'first'],

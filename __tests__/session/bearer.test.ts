@@ -107,7 +107,7 @@ describe('a bearer token', () => {
     await app.endSession({ userId: 'ada' });
     expect(await app.resolveBearer(token, {})).toBeUndefined();
     const facts = { sessionId: 'session', userId: 'ada', beganAt: 0, issuedAt: startedAt };
-    await other.beginSession({ ...facts, refreshToken: 'own', token: readToken('') }, 0);
+    await other.beginSession({ ...facts, refreshToken: 'own', token: readToken('') }, { beganAt: 0 });
     expect((await app.resolveBearer(token, {}))?.user.id).toBe('ada');
   });
 

@@ -241,7 +241,7 @@ describe('what a process learned from the coordinator', () => {
       const { one, two, clock, shared } = createProcesses();
       const content = one.provider.issue('ada');
       await one.resolver.endSession(target);
-      if (isSpared) await one.resolver.beginSession(storedOf(content), content.beganAt);
+      if (isSpared) await one.resolver.beginSession(storedOf(content), { beganAt: content.beganAt });
       const header = createMemoryBrowser(content).header();
       expect((await visit(two, header)).session?.user.id).toBe(isSpared ? 'ada' : undefined);
       clock.advance(9 * 24 * 60 * 60_000);
@@ -336,7 +336,10 @@ it('sessions without an id end with the others, as none can be told from them', 
 describe('the coordinator is told nothing', () => {
   it.each<[string, (app: MemoryApp, content: MemoryContent) => Promise<unknown>]>([
     ['of a sign-in that no call concerns', ({ resolver }, content) => resolver.beginSession(storedOf(content))],
-    ['of one that does not say when it began', ({ resolver }, content) => resolver.beginSession(storedOf(content), 0)],
+    [
+      'of one that does not say when it began',
+      ({ resolver }, content) => resolver.beginSession(storedOf(content), { beganAt: 0 }),
+    ],
     [
       'of the other sessions of a session without a user',
       ({ resolver }, content) => resolver.endOthers({ ...content, userId: undefined }),

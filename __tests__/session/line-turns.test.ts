@@ -118,6 +118,52 @@ describe('a turn', () => {
     expect([between(0, 200), between(0, 1_000), between(50_000, 60_000)]).toEqual(expected);
   });
 
+  describe('of another, where a later question fails,', () => {
+    /** @param answers of `take`, in turn; the last one stays */
+    function failing(...answers: readonly ('another' | 'own' | Error)[]) {
+      const clock = createClock(start);
+      let asked = 0;
+      const shared: SharedCoordinator = {
+        ...createShared(),
+        take(_line, { holder }) {
+          const answer = answers[Math.min(asked, answers.length - 1)];
+          asked += 1;
+          if (answer instanceof Error) return Promise.reject(answer);
+          return Promise.resolve({
+            version: '',
+            line: '',
+            now: 0,
+            turnMs,
+            holder: answer === 'own' ? holder : 'another',
+          });
+        },
+      };
+      const turns = createLineTurns(shared, clock.now, (ms) => {
+        clock.advance(ms);
+        return Promise.resolve();
+      });
+      return { clock, taken: turns.take(at('a'), signal, none) };
+    }
+
+    it('is waited for', async () => {
+      const { taken } = failing('another', new Error('too late'), new Error('too late'), 'own');
+      expect(await taken).toMatchObject({ turnMs });
+    });
+
+    it('is waited for until it is over', async () => {
+      const { clock, taken } = failing('another', new Error('too late'));
+      await expect(taken).rejects.toThrow('too late');
+      expect(clock.now() - start).toBeGreaterThanOrEqual(turnMs);
+      expect(clock.now() - start).toBeLessThan(2 * turnMs);
+    });
+
+    it('is not waited for where no answer has named it', async () => {
+      const { clock, taken } = failing(new Error('too late'));
+      await expect(taken).rejects.toThrow('too late');
+      expect(clock.now()).toBe(start);
+    });
+  });
+
   it('is not asked for once the signal has aborted, nor waited for', async () => {
     const { commands, createProcess } = setUp();
     await expect(createProcess().turns.take(at('a'), AbortSignal.abort(), none)).rejects.toThrow();

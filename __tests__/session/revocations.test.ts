@@ -1,5 +1,6 @@
 import { jest } from '@jest/globals';
 import { createOutageReport } from '../../lib/session/outages.ts';
+import type { AuthError } from '../../lib/errors.ts';
 import { hash } from '../../lib/session/record.ts';
 import { createRevocations, revocationMs } from '../../lib/session/revocations.ts';
 import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
@@ -144,7 +145,7 @@ describe('a call that renews the tokens of all sessions of a user but one', () =
     const { shared, one, two, keys, standingsIn } = createTwo();
     const read = shared.read.bind(shared);
     await one.end({ userId: 'ada' });
-    await two.begin(keys, keys.beganAt);
+    await two.begin(keys, { beganAt: keys.beganAt, arrivedAt: keys.beganAt });
     shared.read = (subject) => (subject === keys.session ? Promise.reject(new Error('away')) : read(subject));
     await expect(one.renewOthers('ada', [keys])).rejects.toMatchObject({ reason: 'coordinator' });
     shared.read = read;
@@ -167,11 +168,39 @@ describe('a call that ends all sessions of a user but one', () => {
   });
 });
 
+describe('a sign-in that is under way', () => {
+  it.each([
+    ['came before the new password', -1, 'ended'],
+    ['came with the new password', 0, 'live'],
+    ['began with an earlier request', undefined, 'ended'],
+  ])('when its user gets a new password ends with the others where it %s', async (_, laterMs, expected) => {
+    const { clock, one, two, kept } = createTwo();
+    const facts = { ...kept, sessionId: 'under way', beganAt: clock.now() - 500 };
+    await one.endOthers(kept);
+    const keys = two.keysOf(facts, 'its token');
+    const arrivedAt = laterMs === undefined ? undefined : clock.now() + laterMs;
+    const begun = two.begin(keys, { beganAt: facts.beganAt, arrivedAt }).then(
+      () => 'live',
+      (error: unknown) => (error as AuthError).reason,
+    );
+    expect(await begun).toBe(expected);
+    for (const each of [one, two]) expect((await each.check(keys)).standing).toBe(expected);
+  });
+
+  it('works when endSession is called for its user', async () => {
+    const { clock, one, two, kept } = createTwo();
+    await one.end({ userId: 'ada' });
+    const keys = two.keysOf(kept, 'its token');
+    expect(await two.begin(keys, { beganAt: kept.beganAt, arrivedAt: clock.now() - 500 })).toBeDefined();
+    expect((await one.check(keys)).standing).toBe('live');
+  });
+});
+
 describe('the coordinator is told nothing of a session without an id', () => {
   const ada = `b2b:user:${hash('ada')}`;
 
   it.each<[string, (process: ReturnType<typeof createProcess>, keys: ReturnType<typeof keysOf>) => Promise<unknown>]>([
-    ['when it begins after endSession', (process, keys) => process.begin(keys, 0)],
+    ['when it begins after endSession', (process, keys) => process.begin(keys, { beganAt: 0 })],
     ['when its token was renewed', (process, keys) => process.acceptRenewed(keys, process.refreshStart(keys), 1_000)],
     [
       'when its token was exchanged for another organization',

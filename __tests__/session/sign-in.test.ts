@@ -50,8 +50,8 @@ function setUp({ left = [], verdict = { kind: 'live', session: ada }, fits = tru
     },
     resolver: {
       background: noBackground,
-      beginSession(stored, beganAt) {
-        steps.push(`begin ${String(stored.sessionId)} of ${String(beganAt)}`);
+      beginSession(stored, { beganAt, arrivedAt } = {}) {
+        steps.push(`begin ${String(stored.sessionId)} of ${String(beganAt)}, asked at ${String(arrivedAt)}`);
         return Promise.resolve(42);
       },
       replace(header, sessionId) {
@@ -66,6 +66,7 @@ function setUp({ left = [], verdict = { kind: 'live', session: ada }, fits = tru
     heldCookies: new Map(),
     peer: undefined,
     startedAt: 3,
+    arrivedAt: 4,
     hookDestination: (value, fallback) => `${String(value)} or ${fallback}`,
     refuseUnaccepted({ user }) {
       steps.push(`accept ${user.id}`);
@@ -127,6 +128,7 @@ describe('tokens that the provider issued', () => {
 
   interface Admission extends SetUp {
     readonly isBrought?: boolean;
+    readonly isContinued?: boolean;
     readonly redirectTo?: string;
     readonly check?: (session: Session) => void;
   }
@@ -140,6 +142,7 @@ describe('tokens that the provider issued', () => {
         return Promise.resolve(setup.redirectTo);
       },
       isBrought: setup.isBrought,
+      isContinued: setup.isContinued,
       ...(check !== undefined && { check }),
     });
     return { ...world, admitted };
@@ -150,7 +153,7 @@ describe('tokens that the provider issued', () => {
   it('become a session that begins once nothing speaks against them, and are reported', async () => {
     const { steps, events, admitted } = admit();
     expect(await admitted).toEqual({ session: ada, redirectTo: 'undefined or /asked', begunAt: 42 });
-    expect(steps).toEqual([...untilAccepted, 'hook ada', 'begin new of 7']);
+    expect(steps).toEqual([...untilAccepted, 'hook ada', 'begin new of 7, asked at 4']);
     expect(events).toEqual([[{ type: 'signed_in', userId: 'ada', sessionId: 'new', organizationId: 'org' }, 3]]);
   });
 
@@ -164,6 +167,12 @@ describe('tokens that the provider issued', () => {
     });
     await admitted;
     expect(events).toEqual([[{ type: 'signed_in', userId: 'ada', sessionId: 'new' }, 3]]);
+  });
+
+  it('become a session that an earlier request began, where they continue its sign-in', async () => {
+    const { steps, admitted } = admit({ isContinued: true });
+    await admitted;
+    expect(steps.at(-1)).toBe('begin new of 7, asked at undefined');
   });
 
   it('begin no session here where the application brought them, as their sign-in may be an earlier one', async () => {

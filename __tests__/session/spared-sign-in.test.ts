@@ -41,7 +41,7 @@ function issue({ provider }: MemoryApp, continued: Partial<MemoryContent> = {}):
 /** Of a cookie that names the provider's start, as Supabase's. */
 async function signIn(app: MemoryApp, continued?: Partial<MemoryContent>): Promise<MemoryBrowser> {
   const content = issue(app, continued);
-  await app.resolver.beginSession(storedOf(content), content.beganAt);
+  await app.resolver.beginSession(storedOf(content), { beganAt: content.beganAt });
   return createMemoryBrowser(content);
 }
 
@@ -73,7 +73,7 @@ describe('a sign-in that is spared uses its own token, also while the provider i
       async (app) => {
         await app.resolver.endSession({ userId: 'ada' });
         const content = issue(app);
-        await app.resolver.beginSession(storedOf(content), content.beganAt);
+        await app.resolver.beginSession(storedOf(content), { beganAt: content.beganAt });
         return content;
       },
     ],
@@ -92,7 +92,7 @@ describe('a sign-in that is spared uses its own token, also while the provider i
         await app.resolver.endSession({ userId: 'ada' });
         app.clock.advance(24 * 60 * 60_000);
         const content = issue(app);
-        return { ...content, beganAt: await app.resolver.beginSession(storedOf(content), 0) };
+        return { ...content, beganAt: await app.resolver.beginSession(storedOf(content), { beganAt: 0 }) };
       },
     ],
   ])('%s', async (_, complete) => {
@@ -165,7 +165,7 @@ describe('an earlier token of its session is renewed before use', () => {
     await app.resolver.renewSession({ userId: 'ada' });
     expect(await callsOf(app, former)).toEqual(['refresh-1']);
     await app.resolver.endSession({ userId: 'ada' });
-    await app.resolver.beginSession(storedOf(next), next.beganAt);
+    await app.resolver.beginSession(storedOf(next), { beganAt: next.beganAt });
     app.clock.advance(5_000);
     expect(await callsOf(app, former)).toEqual(['refresh-3']);
     expect(await callsOf(app, former)).toEqual([]);
@@ -230,7 +230,7 @@ describe('renewSession concerns it', () => {
     const content = issue(app, { sessionId });
     await app.resolver.renewSession(target);
     app.clock.advance(100);
-    await app.resolver.beginSession(storedOf(content), content.beganAt);
+    await app.resolver.beginSession(storedOf(content), { beganAt: content.beganAt });
     const browser = createMemoryBrowser(content);
     expect(await callsOf(app, browser)).toEqual(['refresh-1']);
     expect(await callsOf(app, browser)).toEqual([]);
@@ -268,11 +268,11 @@ it('its access token works as a bearer token, also where an earlier sign-in of t
     return `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.AA`;
   };
   const sees = async (iat: number) => (await resolver.resolveBearer(bearer(iat), {}))?.user.id;
-  await resolver.beginSession(storedOf(issued), 0);
+  await resolver.beginSession(storedOf(issued), { beganAt: 0 });
   expect(await sees(second / 1000)).toBe('ada');
   await resolver.endSession({ userId: 'ada' });
   expect(await sees(second / 1000)).toBeUndefined();
-  await resolver.beginSession(storedOf(issue(app, { sessionId })), 0);
+  await resolver.beginSession(storedOf(issue(app, { sessionId })), { beganAt: 0 });
   expect([await sees(second / 1000), await sees(second / 1000 - 1)]).toEqual(['ada', undefined]);
   clock.advance(1_000);
   await resolver.renewSession({ userId: 'ada' });

@@ -57,6 +57,8 @@ export class AuthRequest {
   signingIn: Session | undefined;
   /** When a sign-in of this request began, as a `performance.now()` value: when one of the adapter's routes, or `storeSession`, got it. */
   startedAt: number | undefined;
+  /** The same time, in milliseconds since the epoch. */
+  arrivedAt: number | undefined;
   /** The cookies that a route has written, under the adapter's names; without those that depend on the session's state. */
   written: readonly CookieWrite[] = none;
   #brand: Brand | undefined;

@@ -108,6 +108,7 @@ function routerOf(definition: Adapter, handle: Handle): Router {
 async function serve(request: AuthRequest, route: AuthRoute, next: Next): Promise<void> {
   request.startedAt = performance.now();
   if (route.isJsonOnly === true) request.isForApi = true;
+  request.arrivedAt = request.definition.now();
   try {
     const reply = await answer(request, route);
     await request.settled();

@@ -113,53 +113,7 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number, wa
   }
 
   return {
-    /**
-     * Waits for the turn.
-     *
-     * @param settledIn the pair's answer in a line
-     * @returns that answer instead, where there is one by now
-     * @throws {AuthError} the failure of the attempt that was waited for
-     */
-    async take(
-      { line, token, pair }: Place,
-      signal: AbortSignal,
-      settledIn: (shared: KnownLine) => SettledRefresh | undefined,
-    ): Promise<Turn | SettledRefresh> {
-      const holder: string = randomUUID();
-      let awaited = holder;
-      let answered = [pair, token];
-      let isTakenUntil = -Infinity;
-      const ask = async (unless: readonly string[]): Promise<TakenLine | undefined> => {
-        try {
-          return await shared.take(line, { token, holder }, unless);
-        } catch (error) {
-          // As long as another process may have the turn, going on alone would spend the token twice.
-          if (now() < isTakenUntil) return undefined;
-          throw error;
-        }
-      };
-      for (let pollMs = firstPollMs; ; pollMs = nextPollMs(pollMs)) {
-        signal.throwIfAborted();
-        const attempt = `${awaited}:${token}`;
-        let taken = await ask([...answered, attempt]);
-        if (taken !== undefined && taken.holder === undefined) {
-          const { failure, ...known } = read(taken);
-          const settled = settledIn(known);
-          if (settled !== undefined) return settled;
-          if (failure?.attempt === attempt) throw fromFailure(failure);
-          // Its time is over, or the asking one has it: with its turn it looks again.
-          answered = [];
-          taken = await ask([]);
-        }
-        if (taken !== undefined) {
-          if (taken.holder === holder) return { holder, shared: read(taken), turnMs: turnOf(taken) };
-          if (taken.holder === undefined) throw new Error('The coordinator neither gave a turn nor said who has it');
-          awaited = taken.holder;
-          isTakenUntil = now() + turnOf(taken);
-        }
-        await wait(pollMs * (0.75 + Math.random() / 2), undefined, { signal });
-      }
-    },
+    take: createTake(shared, read, now, wait),
     /** Keeps the turn while the work runs. */
     async hold<Result>(
       { line, token }: Place,
@@ -194,6 +148,62 @@ export function createLineTurns(shared: SharedCoordinator, now: () => number, wa
     async forget(name: string): Promise<void> {
       await shared.settle(name, { from: undefined, version: '', line: '', known: [], ttlMs: 0 });
     },
+  };
+}
+
+/** Waits for turns. */
+function createTake(
+  shared: SharedCoordinator,
+  read: (shared: SharedLine) => StandingLine,
+  now: () => number,
+  wait: Wait,
+) {
+  /**
+   * Waits for the turn.
+   *
+   * @param settledIn the pair's answer in a line
+   * @returns that answer instead, where there is one by now
+   * @throws {AuthError} the failure of the attempt that was waited for
+   */
+  return async function take(
+    { line, token, pair }: Place,
+    signal: AbortSignal,
+    settledIn: (shared: KnownLine) => SettledRefresh | undefined,
+  ): Promise<Turn | SettledRefresh> {
+    const holder: string = randomUUID();
+    let awaited = holder;
+    let answered = [pair, token];
+    let isTakenUntil = -Infinity;
+    const ask = async (unless: readonly string[]): Promise<TakenLine | undefined> => {
+      try {
+        return await shared.take(line, { token, holder }, unless);
+      } catch (error) {
+        // As long as another process may have the turn, going on alone would spend the token twice.
+        if (now() < isTakenUntil) return undefined;
+        throw error;
+      }
+    };
+    for (let pollMs = firstPollMs; ; pollMs = nextPollMs(pollMs)) {
+      signal.throwIfAborted();
+      const attempt = `${awaited}:${token}`;
+      let taken = await ask([...answered, attempt]);
+      if (taken !== undefined && taken.holder === undefined) {
+        const { failure, ...known } = read(taken);
+        const settled = settledIn(known);
+        if (settled !== undefined) return settled;
+        if (failure?.attempt === attempt) throw fromFailure(failure);
+        // Its time is over, or the asking one has it: with its turn it looks again.
+        answered = [];
+        taken = await ask([]);
+      }
+      if (taken !== undefined) {
+        if (taken.holder === holder) return { holder, shared: read(taken), turnMs: turnOf(taken) };
+        if (taken.holder === undefined) throw new Error('The coordinator neither gave a turn nor said who has it');
+        awaited = taken.holder;
+        isTakenUntil = now() + turnOf(taken);
+      }
+      await wait(pollMs * (0.75 + Math.random() / 2), undefined, { signal });
+    }
   };
 }
 

@@ -10,6 +10,7 @@ import {
   lastsName,
   never,
   othersName,
+  othersUntil,
   renewed,
   reopenedName,
   sparedName,
@@ -26,6 +27,7 @@ import {
   endOf,
   tokenMs,
 } from './records.ts';
+import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { createClientGrants } from './client-grants.ts';
 import type { FoundRecord, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
@@ -38,6 +40,14 @@ export interface RevocationCheck extends Pick<FoundRecord, 'isConfirmed'> {
   readonly standing: Standing;
   /** When the check began, in milliseconds since the epoch. */
   readonly checkedAt: number;
+}
+
+/** A sign-in that is complete. In milliseconds since the epoch. */
+export interface Beginning {
+  /** The provider's own time of the sign-in, where the session's start is later read from it. */
+  readonly beganAt?: number | undefined;
+  /** When the request came that the sign-in began with; omitted where that was an earlier one. */
+  readonly arrivedAt?: number | undefined;
 }
 
 /** Long enough for every request that was already sent at the sign-out. */
@@ -75,6 +85,7 @@ export function createRevocations(
   const standings = createStandings({ records, keysOf, now });
   const parts: Parts = { records, keysOf, subjectOf, notify, now, ...standings };
   return {
+    ...createSignIns(parts),
     ...createEnding(parts),
     ...createRenewing(parts),
     ...createRenewOthers(parts),
@@ -147,29 +158,40 @@ interface Parts {
   readonly now: () => number;
 }
 
-/** Sign-ins, sign-outs, `endSession`, and the end of a user's other sign-ins. */
-function createEnding({ records, keysOf, subjectOf, notify, now }: Parts) {
+function createSignIns({ records, now }: Pick<Parts, 'records' | 'now'>) {
   return {
     /**
-     * Records a completed sign-in: earlier `endSession` calls do not apply to it.
+     * Records a completed sign-in: earlier `endSession` calls do not apply to it. A call that ended all of the user's sign-ins but
+     * another one, as for a new password, applies to a sign-in that was under way then.
      *
-     * @param beganAt the provider's own time of the sign-in, where the session's start is later read from it
      * @returns the session's start in milliseconds since the epoch: later than every call for the user, and than every end of the
      * session after which a sign-in may continue it, even where this clock was set back since
+     * @throws {AuthError} `invalid_state` where such a call has ended it
      */
-    async begin(keys: SessionKeys, beganAt?: number): Promise<number> {
+    async begin(keys: SessionKeys, { beganAt, arrivedAt }: Beginning = {}): Promise<number> {
       const { session, subjects } = keys;
       const { record } = await records.find(subjects);
       const { signedOut = never, replaced = never } = record;
       const passed = [endedUntil(record), signedOut, replaced].filter((time) => time < forever);
       const start = Math.max(now(), ...passed.map((time) => time + 1));
+      const own = { ...keys, beganAt: beganAt ?? start };
+      const others = othersUntil(record, own);
+      const isConcerned = own.beganAt <= others && (record[sparedName(own.beganAt)] ?? never) < others;
+      if (isConcerned && (arrivedAt === undefined || arrivedAt < others))
+        throw new AuthError('invalid_state', { reason: 'ended' });
       // A sealed cookie names this start, and a token the provider's.
-      const change = { ...sparing(record, beganAt ?? start), ...sparing(record, start) };
+      const change = { ...sparing(record, own.beganAt), ...sparing(record, start) };
       if (session !== undefined && Object.keys(change).length > 0) {
         await records.tell(session, { ...change, ...continuing(record, keys) }, cookieMs);
       }
       return start;
     },
+  };
+}
+
+/** Sign-outs, `endSession`, and the end of a user's other sign-ins. */
+function createEnding({ records, keysOf, subjectOf, notify, now }: Parts) {
+  return {
     /** Ends what began or was issued before now. @throws {AuthError} `provider_unavailable` where it applies in this process only */
     async end(target: SessionTarget): Promise<void> {
       const subject = subjectOf(target);

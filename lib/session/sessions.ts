@@ -18,7 +18,7 @@ import { createRenew } from './renewal.ts';
 import { createResolve } from './resolve.ts';
 import type { Resolve } from './resolve.ts';
 import { createRevocations } from './revocations.ts';
-import type { Revocations } from './revocations.ts';
+import type { Beginning, Revocations } from './revocations.ts';
 import { createCachedSession, createSessionCache } from './cache.ts';
 import type { SessionContext } from './session-context.ts';
 import { createSessionWatch } from './session-watch.ts';
@@ -57,10 +57,10 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   readonly resolveForResource: ResolveBearer;
   readonly findSuperseded: FindSuperseded<Content>;
   readonly revocationOf: Revocations['find'];
-  /** `begin` of these tokens. @param beganAt the provider's own time of the sign-in, in milliseconds since the epoch */
+  /** `begin` of these tokens. */
   beginSession(
     stored: SessionFacts & Pick<StoredSession<Content>, 'refreshToken' | 'token'>,
-    beganAt?: number,
+    beginning?: Beginning,
   ): ReturnType<Revocations['begin']>;
   /** What no response waits for. */
   readonly background: Background;
@@ -155,8 +155,8 @@ export function createSessions<Content>(
     resolveForResource: createResolveBearer(context, 'resource'),
     findSuperseded: createFindSuperseded(context),
     revocationOf: (sessionId, beganAt) => revocations.find(sessionId, beganAt),
-    beginSession: (stored, beganAt) =>
-      revocations.begin(revocations.keysOf(stored, placeOf(source.adapter, stored).pair), beganAt),
+    beginSession: (stored, beginning) =>
+      revocations.begin(revocations.keysOf(stored, placeOf(source.adapter, stored).pair), beginning),
     endSession: (target) => revocations.end(target),
     withdrawGrant: (grant) => revocations.withdrawGrant(grant),
     allowGrant: (grant) => revocations.allowGrant(grant),

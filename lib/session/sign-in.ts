@@ -27,6 +27,8 @@ export interface SignInRequest {
   readonly heldCookies: RequestCookies;
   readonly peer: string | undefined;
   readonly startedAt: number | undefined;
+  /** When the request came, in milliseconds since the epoch. */
+  readonly arrivedAt: number | undefined;
   /** The final URL, by what the hook returned and the sanitized way back. */
   hookDestination(redirectTo: unknown, returnTo: string): string;
   /** Asks `accept`. @throws {AuthError} `not_accepted`, or whatever `accept` throws */
@@ -41,6 +43,8 @@ interface SignInSteps<S extends Session> {
   readonly hook: (session: S) => Promise<string | undefined>;
   /** Whether the application brought the tokens: their sign-in may be an earlier one, which no `endSession` since may spare. */
   readonly isBrought?: boolean | undefined;
+  /** Whether an earlier request began it. */
+  readonly isContinued?: boolean | undefined;
 }
 
 /** A verified sign-in that `accept` and `onSignIn` let pass and that fits a cookie. */
@@ -74,13 +78,21 @@ export async function refuseLarge<Content, S extends Session>(
   if (!(await writer.fits(content, user.id))) throw new AuthError('session_too_large');
 }
 
-/** Earlier `endSession` calls do not apply to it. @returns its start in milliseconds since the epoch */
+/**
+ * Earlier `endSession` calls do not apply to it.
+ *
+ * @param arrivedAt when the request came that the sign-in began with, in milliseconds since the epoch; `undefined` where it is continued
+ * @returns its start in milliseconds since the epoch
+ * @throws {AuthError} `invalid_state` where a call such as a password change has ended it meanwhile
+ */
 export function beginSession<Content, S extends Session>(
   { source, resolver }: Pick<SignInContext<Content, S>, 'source' | 'resolver'>,
   content: Content,
   { claims }: S,
+  arrivedAt: number | undefined,
 ): Promise<number> {
-  return resolver.beginSession(source.toStored(content), source.factsOf(claims).beganAt);
+  const { beganAt } = source.factsOf(claims);
+  return resolver.beginSession(source.toStored(content), { beganAt, arrivedAt });
 }
 
 /** @throws {AuthError} `token_rejected` or `tokens_refused`, `session_too_large`, `not_accepted`, `provider_unavailable`, or the application's own error */
@@ -88,14 +100,15 @@ export async function admitSignIn<Content, S extends Session>(
   context: SignInContext<Content, S>,
   request: SignInRequest,
   content: Content,
-  { returnTo, check, hook, isBrought = false }: SignInSteps<S>,
+  { returnTo, check, hook, isBrought = false, isContinued = false }: SignInSteps<S>,
 ): Promise<SignedIn<S>> {
   const session = await verifyIssued(context, content, isBrought);
   await check?.(session);
   await refuseLarge(context, content, session);
   await request.refuseUnaccepted(session);
   const redirectTo = await hook(session);
-  const begunAt = isBrought ? undefined : await beginSession(context, content, session);
+  const arrivedAt = isContinued ? undefined : request.arrivedAt;
+  const begunAt = isBrought ? undefined : await beginSession(context, content, session, arrivedAt);
   const { sessionId } = context.source.factsOf(session.claims);
   const organizationId = session.adapter === 'b2b' ? session.organizationId : undefined;
   const facts = { userId: session.user.id, ...defined({ sessionId, organizationId }) };

@@ -63,8 +63,9 @@ export async function prepareSignIn(
   const content = withProviderTokens(issuedContent(issued), backend.providerTokens.inCookie(providerTokens));
   const prepare = needs.length > 0 ? preparePending : prepareSession;
   try {
-    const { user } = issued;
-    const prepared = await prepare(backend, request, { content, needs, returnTo, isBrought, providerTokens, user });
+    const isContinued = continued !== undefined;
+    const preparing = { content, needs, returnTo, isBrought, isContinued, providerTokens, user: issued.user };
+    const prepared = await prepare(backend, request, preparing);
     return { needs, content, tried: continued?.tried, ...prepared };
   } catch (error) {
     const isKept = isBrought || (continued !== undefined && isOutage(error));
@@ -77,14 +78,16 @@ export async function prepareSignIn(
 
 interface Preparing extends Pick<PreparedSignIn, 'content' | 'needs' | 'returnTo'>, Pick<Issued, 'providerTokens'> {
   readonly isBrought: boolean;
+  readonly isContinued: boolean;
   /** As the backend's answer describes them. */
   readonly user: unknown;
 }
 
 async function prepareSession(backend: BackendContext, request: AuthRequest, preparing: Preparing) {
-  const { content, returnTo, isBrought } = preparing;
+  const { content, returnTo, isBrought, isContinued } = preparing;
   const hook = (verified: BackendSession) => callHook(backend, request, preparing, verified);
-  const { session, redirectTo } = await admitSignIn(backend, request, content, { returnTo, isBrought, hook });
+  const steps = { returnTo, isBrought, isContinued, hook };
+  const { session, redirectTo } = await admitSignIn(backend, request, content, steps);
   return { userId: session.user.id, returnTo: redirectTo };
 }
 
@@ -112,7 +115,7 @@ async function callHook(
 async function preparePending(
   backend: BackendContext,
   request: AuthRequest,
-  { content, needs, returnTo, isBrought, providerTokens }: Preparing,
+  { content, needs, returnTo, isBrought, isContinued, providerTokens }: Preparing,
 ) {
   const session = await verifyIssued(backend, content, isBrought);
   // No later request would find it, and the person would be sent from page to page.
@@ -120,7 +123,7 @@ async function preparePending(
     throw new AuthError('tokens_refused', { reason: 'not_recent' });
   if (signInTime(needs, session.claims, true) === undefined) throw new AuthError('token_rejected', { reason: 'amr' });
   await request.refuseUnaccepted(session);
-  if (!isBrought) await beginSession(backend, content, session);
+  if (!isBrought) await beginSession(backend, content, session, isContinued ? undefined : request.arrivedAt);
   if (signInTime(needs, session.claims) === undefined) await proveMailbox(backend, session.claims);
   if (providerTokens !== undefined) await backend.providerTokens.keep(sessionIdOf(backend, session), providerTokens);
   return { userId: session.user.id, returnTo };
