@@ -39,7 +39,7 @@ export const errorTable = {
   },
   code_rejected: {
     status: 400,
-    message: 'This sign-in link has been used or has expired. Please sign in again.',
+    message: 'This sign-in was used already or has expired. Please sign in again.',
     when: 'The provider refuses the authorization code.',
   },
   unknown_provider: {

@@ -139,9 +139,10 @@ describe('several tabs', () => {
     for (const start of starts) {
       const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
       const done = await app.visitor().get(callback.href, { headers: { cookie: visitor.cookieHeader() } });
-      ends.push(done.headers.location ?? done.status);
+      const isOver = done.location.startsWith(app.workos.url);
+      ends.push(isOver ? 'starts over' : (done.headers.location ?? done.status));
     }
-    expect(ends).toEqual([400, 400, '/2', '/3', '/4', '/5', '/6']);
+    expect(ends).toEqual(['starts over', 'starts over', '/2', '/3', '/4', '/5', '/6']);
   });
 
   itAtRoot('cannot fill the request headers, however long their returnTo', async () => {

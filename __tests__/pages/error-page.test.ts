@@ -32,7 +32,7 @@ function pageFor(
 it.each<[AuthErrorCode, number, string, string]>([
   ['access_denied', 403, 'Sign-in was canceled', 'Sign in'],
   ['invalid_state', 400, 'Your sign-in expired', 'Sign in'],
-  ['code_rejected', 400, 'This link doesn’t work anymore', 'Sign in'],
+  ['code_rejected', 400, 'Your sign-in expired', 'Sign in'],
   ['provider_unavailable', 503, 'Sign-in is unavailable', 'Try again'],
   ['provider_refused', 502, 'Sign-in is unavailable', 'Try again'],
   ['unauthenticated', 401, 'Sign in to continue', 'Sign in'],

@@ -69,11 +69,14 @@ async function answerCallback(context: CallbackContext, request: AuthRequest): P
 async function answerWithoutFlow(context: B2bContext, request: AuthRequest): Promise<Reply> {
   const { query } = request;
   const state = query.get('state');
-  const isBareCode = (state === null || state === '') && (query.get('code') ?? '') !== '';
+  const hasCode = (query.get('code') ?? '') !== '';
+  const isBareCode = (state === null || state === '') && hasCode;
   if (!isBareCode && (await request.resolveSession()) !== null) return redirect(303, request.urlOf(request.home));
-  // A link from the provider's dashboard: start over once, to get a state that can be checked.
-  if (isBareCode && !(await context.flows.hasRestart(request.cookies))) {
-    const start = { screen: 'sign-in', query: new URLSearchParams(), returnTo: request.home, isRestart: true } as const;
+  const open = await context.flows.pending(request.cookies);
+  // A link from the provider's dashboard, or a flow that newer ones have pushed out: start over once, to get a state that can be checked.
+  if (hasCode && (isBareCode || open.length > 0) && !open.some(({ isRestart }) => isRestart === true)) {
+    const returnTo = isBareCode ? request.home : commonWayBack(request, open);
+    const start = { screen: 'sign-in', query: new URLSearchParams(), returnTo, isRestart: true } as const;
     return redirect(303, await startFlow(context, request, start));
   }
   const error = query.get('error');
@@ -83,6 +86,12 @@ async function answerWithoutFlow(context: B2bContext, request: AuthRequest): Pro
       : callbackError(error);
   context.emit(signInFailed(failure), request.startedAt);
   throw failure;
+}
+
+/** That of all open flows, where they agree: several tabs of one page. */
+function commonWayBack(request: AuthRequest, open: readonly Flow[]): string {
+  const [returnTo, ...others] = new Set(open.map((flow) => flow.returnTo));
+  return others.length === 0 ? request.returnTo(returnTo) : request.home;
 }
 
 async function answerWithFlow(context: CallbackContext, request: AuthRequest, flow: Flow): Promise<Reply> {

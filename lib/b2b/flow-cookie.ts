@@ -20,6 +20,8 @@ const schema = v.object({
   isRestart: v.optional(v.boolean()),
   /** Set when the code exchange failed with an outage: the code may be spent, so the next callback starts over. */
   isSpent: v.optional(v.boolean()),
+  /** Set when a script's request started it, such as a poll of an old tab that a guard sent to sign in. */
+  isScripted: v.optional(v.boolean()),
   /** What the room of a question keeps while the person answers it. */
   selection: v.optional(v.unknown()),
 });
@@ -28,12 +30,12 @@ const schema = v.object({
 export type Flow = Omit<v.InferOutput<typeof schema>, 'purpose'>;
 
 export interface FlowCookies {
-  /** The cookie that stores `flow`, and deletions of older flows that exceed the limits. */
+  /** The cookie that stores `flow`, and deletions of older flows that exceed the limits. None for a script's flow without room beside those of navigations. */
   start(flow: Flow, cookies: RequestCookies): Promise<readonly CookieWrite[]>;
   /** The flow that this browser started with exactly this state. */
   find(state: string, cookies: RequestCookies): Promise<Flow | undefined>;
-  /** Whether an open flow was started because a callback came without state. */
-  hasRestart(cookies: RequestCookies): Promise<boolean>;
+  /** Those of this browser that can be opened. */
+  pending(cookies: RequestCookies): Promise<readonly Flow[]>;
   /** Deletes one flow; the flows of other tabs stay. */
   finish(state: string): readonly CookieWrite[];
   /** Deletes every flow of this browser and cancels those whose callback is running. */
@@ -46,7 +48,7 @@ export interface FlowCookies {
  * Allows five flows of the usual size. A link can set a return path of 2,048 characters. Node
  * rejects requests whose headers exceed 16 KB, of which a session may take 12 KB.
  */
-const limits = { flows: 5, bytes: 4096 };
+const limits = { flows: 5, scripted: 2, bytes: 4096 };
 const maxCanceled = 10_000;
 /** Maximum bytes of JSON that fit a cookie of 4,096 bytes after sealing, encoding, name and attributes. */
 const maxFlowJson = 2_600;
@@ -75,7 +77,8 @@ export function createFlowCookies(parts: {
   async function open(name: string, cookies: RequestCookies): Promise<Flow | undefined> {
     for (const sealed of (cookies.get(name) ?? []).slice(0, 4)) {
       const parsed = v.safeParse(schema, await seal.unseal(sealed));
-      if (parsed.success && parsed.output.startedAt + flowMaxAge * 1000 > now()) return parsed.output;
+      if (!parsed.success || nameOf(parsed.output.state) !== name) continue;
+      if (parsed.output.startedAt + flowMaxAge * 1000 > now()) return parsed.output;
     }
     return undefined;
   }
@@ -83,7 +86,8 @@ export function createFlowCookies(parts: {
   async function startedFlow(name: string, cookies: RequestCookies): Promise<StartedFlow> {
     const values = cookies.get(name) ?? [];
     const bytes = values.reduce((total, value) => total + name.length + value.length, 0);
-    return { name, bytes, startedAt: (await open(name, cookies))?.startedAt ?? 0 };
+    const flow = await open(name, cookies);
+    return { name, bytes, startedAt: flow?.startedAt ?? 0, isScripted: flow === undefined || flow.isScripted === true };
   }
 
   return {
@@ -92,18 +96,18 @@ export function createFlowCookies(parts: {
       const value = await seal.seal({ ...flow, purpose: 'sign-in-flow' }, flowMaxAge);
       const others: StartedFlow[] = [];
       for (const name of flowNames(cookies, prefix)) if (name !== own) others.push(await startedFlow(name, cookies));
-      const room = { flows: limits.flows - 1, bytes: limits.bytes - own.length - value.length };
-      return [...selectStale(others, room).map(remove), { name: own, value, attributes }];
+      const stale = selectStale(others, roomBeside(flow, own.length + value.length));
+      if (flow.isScripted === true && stale.some((other) => !other.isScripted)) return [];
+      return [...stale.map(({ name }) => remove(name)), { name: own, value, attributes }];
     },
     async find(state, cookies) {
       const flow = await open(nameOf(state), cookies);
       return flow !== undefined && isSame(flow.state, state) ? flow : undefined;
     },
-    async hasRestart(cookies) {
-      for (const name of flowNames(cookies, prefix).slice(0, limits.flows)) {
-        if ((await open(name, cookies))?.isRestart === true) return true;
-      }
-      return false;
+    async pending(cookies) {
+      const names = flowNames(cookies, prefix).slice(0, limits.flows);
+      const opened = await Promise.all(names.map((name) => open(name, cookies)));
+      return opened.filter((flow) => flow !== undefined);
     },
     finish: (state) => [remove(nameOf(state))],
     async cancelAll(cookies) {
@@ -134,20 +138,34 @@ interface StartedFlow {
   readonly bytes: number;
   /** Milliseconds since the epoch; 0 where the cookie cannot be unsealed. */
   readonly startedAt: number;
+  /** Also one that cannot be unsealed: it can never return. */
+  readonly isScripted: boolean;
 }
 
-/** The names to delete so that the newest flows fit the limits. */
-function selectStale(
-  flows: readonly StartedFlow[],
-  room: { readonly flows: number; readonly bytes: number },
-): string[] {
+interface Room {
+  readonly flows: number;
+  readonly scripted: number;
+  readonly bytes: number;
+}
+
+function roomBeside({ isScripted }: Flow, bytes: number): Room {
+  const scripted = limits.scripted - (isScripted === true ? 1 : 0);
+  return { flows: limits.flows - 1, scripted, bytes: limits.bytes - bytes };
+}
+
+/** Those to delete so that the newest fit the limits, and those of navigations before those of scripts. */
+function selectStale(flows: readonly StartedFlow[], room: Room): readonly StartedFlow[] {
   const newestFirst = [...flows].sort((one, other) => other.startedAt - one.startedAt);
+  const navigated = newestFirst.filter((flow) => !flow.isScripted);
+  const scripted = newestFirst.filter((flow) => flow.isScripted);
+  const wanted = [...navigated, ...scripted.slice(0, room.scripted)];
   let bytes = 0;
-  const firstStale = newestFirst.findIndex((flow, index) => {
+  const firstStale = wanted.findIndex((flow, index) => {
     bytes += flow.bytes;
     return index >= room.flows || bytes > room.bytes;
   });
-  return firstStale === -1 ? [] : newestFirst.slice(firstStale).map((flow) => flow.name);
+  const stale = firstStale === -1 ? [] : wanted.slice(firstStale);
+  return [...stale, ...scripted.slice(room.scripted)];
 }
 
 function isSame(one: string, other: string): boolean {

@@ -1,5 +1,6 @@
 import { defined } from '../tools/json.ts';
 import type { AuthRequest } from '../http/request.ts';
+import { isScripted as isScriptedRequest } from '../http/message.ts';
 import { isHttpsIgnored } from '../http/origin.ts';
 import { redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
@@ -55,7 +56,8 @@ export async function startFlow(context: B2bContext, request: AuthRequest, start
   const passedOn = passedOnParameters(start.query, start.screen);
   const organizationId = context.settings.organizationId ?? passedOn.organizationId;
   const { returnTo, isRestart, connectionId } = start;
-  const flow = { state, codeVerifier, returnTo, startedAt: now(), organizationId, isRestart };
+  const isScripted = isScriptedRequest(request.req) || undefined;
+  const flow = { state, codeVerifier, returnTo, startedAt: now(), organizationId, isRestart, isScripted };
   request.writeCookies(await flows.start(flow, request.cookies));
   const target = connectionId === undefined ? { ...passedOn, ...defined({ organizationId }) } : { connectionId };
   return provider.authorizationUrl({ ...target, redirectUri, state, codeChallenge });

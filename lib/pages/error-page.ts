@@ -54,7 +54,7 @@ type HeadingKey = Extract<SharedTextKey, `${string}Heading`>;
 const headings: Partial<Record<AuthErrorCode, HeadingKey>> = {
   access_denied: 'canceledHeading',
   invalid_state: 'expiredHeading',
-  code_rejected: 'usedLinkHeading',
+  code_rejected: 'expiredHeading',
   link_expired: 'usedLinkHeading',
   unauthenticated: 'signInFirstHeading',
   forbidden: 'forbiddenHeading',

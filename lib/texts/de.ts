@@ -8,7 +8,7 @@ export const de: Translation = {
     'Die Anmeldung hat nicht funktioniert. Versuchen Sie es erneut oder melden Sie sich auf andere Weise an.',
   action_failed: 'Das hat nicht funktioniert. Versuchen Sie es erneut oder wenden Sie sich an den Support.',
   invalid_state: 'Sie hat zu lange gedauert oder in einem anderen Browser begonnen. Bitte versuchen Sie es erneut.',
-  code_rejected: 'Dieser Anmeldelink wurde bereits verwendet oder ist abgelaufen. Bitte melden Sie sich erneut an.',
+  code_rejected: 'Diese Anmeldung wurde bereits verwendet oder ist abgelaufen. Bitte melden Sie sich erneut an.',
   unknown_provider: 'Diese Art der Anmeldung gibt es hier nicht. Wählen Sie eine andere.',
   link_expired: 'Dieser Link wurde bereits verwendet oder ist abgelaufen. Fordern Sie einen neuen an.',
   authorization_expired: 'Diese Anfrage ist abgelaufen, wurde schon beantwortet oder gehört zu einem anderen Konto.',

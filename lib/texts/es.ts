@@ -7,7 +7,7 @@ export const es: Translation = {
   sign_in_failed: 'No se ha podido iniciar sesión. Inténtalo de nuevo o elige otra forma de iniciar sesión.',
   action_failed: 'No ha funcionado. Inténtalo de nuevo o contacta con soporte.',
   invalid_state: 'Ha tardado demasiado o se ha iniciado en otro navegador. Inténtalo de nuevo.',
-  code_rejected: 'Este enlace de inicio de sesión ya se ha usado o ha caducado. Vuelve a iniciar sesión.',
+  code_rejected: 'Este inicio de sesión ya se ha usado o ha caducado. Vuelve a iniciar sesión.',
   unknown_provider: 'Esta forma de iniciar sesión no está disponible aquí. Elige otra.',
   link_expired: 'Este enlace ya se ha usado o ha caducado. Solicita uno nuevo.',
   authorization_expired: 'Esta solicitud ha caducado, ya se ha respondido o pertenece a otra cuenta.',

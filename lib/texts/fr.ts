@@ -7,7 +7,7 @@ export const fr: Translation = {
   sign_in_failed: 'La connexion a échoué. Réessayez ou choisissez un autre moyen de connexion.',
   action_failed: 'Cela n’a pas fonctionné. Réessayez ou contactez l’assistance.',
   invalid_state: 'Elle a pris trop de temps ou a commencé dans un autre navigateur. Veuillez réessayer.',
-  code_rejected: 'Ce lien de connexion a déjà été utilisé ou a expiré. Veuillez vous reconnecter.',
+  code_rejected: 'Cette connexion a déjà été utilisée ou a expiré. Veuillez vous reconnecter.',
   unknown_provider: 'Ce moyen de connexion n’est pas disponible ici. Choisissez-en un autre.',
   link_expired: 'Ce lien a déjà été utilisé ou a expiré. Demandez-en un nouveau.',
   authorization_expired: 'Cette demande a expiré, a déjà reçu une réponse ou concerne un autre compte.',

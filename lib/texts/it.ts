@@ -7,7 +7,7 @@ export const it: Translation = {
   sign_in_failed: 'Accesso non riuscito. Riprova o scegli un altro metodo di accesso.',
   action_failed: 'Non ha funzionato. Riprova o contatta l’assistenza.',
   invalid_state: 'Ha richiesto troppo tempo o è iniziato in un altro browser. Riprova.',
-  code_rejected: 'Questo link di accesso è già stato usato o è scaduto. Accedi di nuovo.',
+  code_rejected: 'Questo accesso è già stato usato o è scaduto. Accedi di nuovo.',
   unknown_provider: 'Questo metodo di accesso non è disponibile qui. Scegline un altro.',
   link_expired: 'Questo link è già stato usato o è scaduto. Richiedine uno nuovo.',
   authorization_expired: 'Questa richiesta è scaduta, ha già avuto risposta o appartiene a un altro account.',

@@ -7,7 +7,7 @@ export const nl: Translation = {
   sign_in_failed: 'Inloggen is niet gelukt. Probeer het opnieuw of kies een andere manier om in te loggen.',
   action_failed: 'Dat is niet gelukt. Probeer het opnieuw of neem contact op met support.',
   invalid_state: 'Het duurde te lang of begon in een andere browser. Probeer het opnieuw.',
-  code_rejected: 'Deze inloglink is al gebruikt of verlopen. Log opnieuw in.',
+  code_rejected: 'Deze inlogpoging is al gebruikt of verlopen. Log opnieuw in.',
   unknown_provider: 'Deze manier van inloggen is hier niet beschikbaar. Kies een andere.',
   link_expired: 'Deze link is al gebruikt of verlopen. Vraag een nieuwe aan.',
   authorization_expired: 'Dit verzoek is verlopen, al beantwoord of hoort bij een ander account.',

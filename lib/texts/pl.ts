@@ -7,7 +7,7 @@ export const pl: Translation = {
   sign_in_failed: 'Nie udało się zalogować. Spróbuj ponownie lub wybierz inny sposób logowania.',
   action_failed: 'To się nie udało. Spróbuj ponownie lub skontaktuj się z pomocą techniczną.',
   invalid_state: 'Logowanie trwało zbyt długo lub rozpoczęto je w innej przeglądarce. Spróbuj ponownie.',
-  code_rejected: 'Ten link do logowania został już użyty lub wygasł. Zaloguj się ponownie.',
+  code_rejected: 'Ta próba logowania została już wykorzystana lub wygasła. Zaloguj się ponownie.',
   unknown_provider: 'Ten sposób logowania nie jest tutaj dostępny. Wybierz inny.',
   link_expired: 'Ten link został już użyty lub wygasł. Poproś o nowy.',
   authorization_expired: 'Ta prośba wygasła, została już rozpatrzona lub dotyczy innego konta.',

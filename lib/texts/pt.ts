@@ -7,7 +7,7 @@ export const pt: Translation = {
   sign_in_failed: 'Não foi possível fazer login. Tente novamente ou escolha outra forma de entrar.',
   action_failed: 'Não funcionou. Tente novamente ou fale com o suporte.',
   invalid_state: 'Demorou demais ou começou em outro navegador. Tente novamente.',
-  code_rejected: 'Este link de login já foi usado ou expirou. Entre novamente.',
+  code_rejected: 'Este login já foi usado ou expirou. Entre novamente.',
   unknown_provider: 'Esta forma de entrar não está disponível aqui. Escolha outra.',
   link_expired: 'Este link já foi usado ou expirou. Solicite um novo.',
   authorization_expired: 'Esta solicitação expirou, já foi respondida ou pertence a outra conta.',

@@ -7,7 +7,7 @@ export const zh: Translation = {
   sign_in_failed: '登录未成功。请重试，或选择其他登录方式。',
   action_failed: '操作未成功。请重试或联系客服。',
   invalid_state: '登录用时过长，或是在其他浏览器中开始的。请重试。',
-  code_rejected: '此登录链接已被使用或已过期。请重新登录。',
+  code_rejected: '此次登录已被使用或已过期。请重新登录。',
   unknown_provider: '此登录方式在这里不可用。请选择其他方式。',
   link_expired: '此链接已被使用或已过期。请重新获取链接。',
   authorization_expired: '此请求已过期、已处理，或属于其他账号。',

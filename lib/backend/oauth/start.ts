@@ -1,6 +1,7 @@
 import { defined } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
+import { isScripted } from '../../http/message.ts';
 import { refuseUnintended } from '../../http/origin.ts';
 import { redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
@@ -71,7 +72,9 @@ export async function startOAuth(backend: BackendContext, request: AuthRequest):
     const options = { redirectTo, skipBrowserRedirect: false, ...defined({ scopes, queryParams }) };
     // The SDK's type lists the current providers; `custom:` ones and future ones work as well.
     const result = await call.auth.signInWithOAuth({ provider: name as 'github', options });
-    const writes = flows.remember(call.started(), { kind: 'oauth', provider: name, returnTo }, request.cookies);
+    const mark = isScripted(req) ? 'scripted' : undefined;
+    const flow = { kind: 'oauth', provider: name, returnTo, mark } as const;
+    const writes = flows.remember(call.started(), flow, request.cookies);
     return { url: call.unwrap(result).url, writes };
   });
   request.writeCookies(writes);

@@ -19,6 +19,7 @@ import { linkExpiredPage, pleaseSignInPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
 import { callbackError, codeOf, isOwnRefusal } from '../supabase/provider-errors.ts';
 import { flowMaxAge } from '../../http/cookie-jar.ts';
+import { maxFlows } from '../supabase/flow-cookies.ts';
 import type { SignInFlow } from '../supabase/flow-cookies.ts';
 import { readPending } from './pending.ts';
 import { needsOf, prepareSignIn, stepUrl, storeSignIn } from './sign-in.ts';
@@ -53,8 +54,8 @@ type SpendCode = (request: AuthRequest, callback: Callback) => Promise<Outcome>;
 /** Milliseconds. A code's verifier lives as long; in this time the code is exchanged at most once here, whatever the result. */
 const codeMemoryMs = flowMaxAge * 1000;
 
-/** The maximum number of verifiers that auth-js keeps. */
-const maxTries = 5;
+/** As many as there may be verifiers. */
+const maxTries = maxFlows;
 
 /** GoTrue's response to a code of another verifier; the code stays valid. */
 const isForeignVerifier = (code: string | undefined): boolean => code === 'bad_code_verifier';
@@ -238,6 +239,8 @@ async function handleUnusableCode(
   if (waiting !== undefined && step !== undefined)
     return redirect(303, stepUrl(backend, request, step, waiting.returnTo));
   if (await isSignedIn(request)) return redirect(303, request.urlOf(returnTo));
+  const again = isForeignVerifier(code) ? afterPushOut(backend, request, pending) : undefined;
+  if (again !== undefined) return again;
   // Only an email's link is opened in another browser. Whether it succeeded there is not known here.
   const mayBeMail =
     pending.length === 0
@@ -247,6 +250,23 @@ async function handleUnusableCode(
   if (!mayBeMail || request.wantsJson) throw error;
   backend.emit(signInFailed(error), request.startedAt);
   return pleaseSignInPage(siteFor(backend, request), request, returnTo);
+}
+
+/** A code of a flow that newer ones have pushed out: OAuth starts over once, to get a code for a flow that is open. */
+function afterPushOut(
+  { flows, settings }: BackendContext,
+  request: AuthRequest,
+  pending: readonly SignInFlow[],
+): Reply | undefined {
+  const [newest, ...others] = pending.filter(({ kind }) => kind === 'oauth');
+  if (newest === undefined || pending.length === 1 || request.wantsJson) return undefined;
+  if (pending.some(({ mark }) => mark === 'restarted')) return undefined;
+  request.writeCookies([flows.markRestarted(newest)]);
+  const isSame = (known: 'provider' | 'returnTo'): boolean => others.every((other) => other[known] === newest[known]);
+  const returnTo = isSame('returnTo') ? request.returnTo(newest.returnTo) : request.home;
+  const { provider } = newest;
+  if (provider === undefined || !isSame('provider')) return redirect(303, request.signInUrl(returnTo));
+  return redirect(303, localUrl(request, settings.loginPath, returnTo, { provider }));
 }
 
 /** An outage must not hide the result of this callback. */

@@ -16,7 +16,17 @@ export interface SignInFlow {
   readonly provider?: string | undefined;
   /** The fingerprint of a code whose exchange got no answer: it must not be sent again. */
   readonly spentCode?: string | undefined;
+  /** What is known of its beginning. */
+  readonly mark?: FlowMark | undefined;
 }
+
+/** `scripted`: a script's request started it, such as a poll of an old tab. `restarted`: a callback of another flow has started over. */
+export type FlowMark = 'scripted' | 'restarted';
+
+const marks: ReadonlyMap<string, FlowMark> = new Map([
+  ['*', 'scripted'],
+  ['!', 'restarted'],
+]);
 
 /** The cookies that an SDK call has stored for a new flow. */
 export interface StartedFlow {
@@ -35,15 +45,17 @@ export interface FlowCookies {
   pending(cookies: RequestCookies): readonly SignInFlow[];
   /**
    * The cookies that a new flow needs until its callback. Flows whose verifier the SDK has dropped,
-   * or that take too many bytes, are deleted.
+   * or that take too many bytes, are deleted. None where a script's flow has no room beside those of navigations.
    */
   remember(
     started: StartedFlow,
-    flow: Pick<SignInFlow, 'kind' | 'provider' | 'returnTo'>,
+    flow: Pick<SignInFlow, 'kind' | 'provider' | 'returnTo' | 'mark'>,
     cookies: RequestCookies,
   ): readonly CookieWrite[];
   /** Records in a flow that a code was sent and got no answer. */
   markCodeSpent(flow: SignInFlow, spentCode: string): CookieWrite;
+  /** Records that a callback has started over while this flow was open. */
+  markRestarted(flow: SignInFlow): CookieWrite;
   /** Deletes the cookie of a flow. */
   forget(flowId: string): CookieWrite;
   /** All verifiers of this browser; a code can only be exchanged with one of them. */
@@ -51,6 +63,10 @@ export interface FlowCookies {
   /** Deletes the only flow and every verifier, where the SDK has not. */
   drop(flowId: string, cookies: RequestCookies): readonly CookieWrite[];
 }
+
+/** The maximum number of verifiers that auth-js keeps, and how many of them scripts may have started. */
+export const maxFlows = 5;
+const maxScripted = 2;
 
 /** Bytes of all state cookies together: with a session they must stay below Node's 16 KB of headers. */
 const maxStateBytes = 3072;
@@ -71,6 +87,9 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
       .map((name) => name.slice(prefix.length, -suffix.length))
       .filter(isFlowId);
 
+  const isScripted = (cookies: RequestCookies, id: string): boolean =>
+    parse(cookies.get(nameOf(id))?.[0]).mark === 'scripted';
+
   const verifierNames = (cookies: RequestCookies): string[] =>
     [...cookies].filter(([name, values]) => verifierIn(storageKey, name, values) !== undefined).map(([name]) => name);
 
@@ -84,14 +103,20 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
       if (id === undefined) return writes;
       const value = format(flow);
       const others = stateIds(cookies).filter((other) => other !== id);
-      const sizes = others.map((other) => ({
-        id: other,
-        bytes: alive.has(other) ? encodeCookieValue(cookies.get(nameOf(other))?.[0] ?? '').length : Infinity,
-      }));
-      const stale = selectStale(sizes, maxStateBytes - encodeCookieValue(value).length);
-      return [...writes, ...stale.map(forget), { name: nameOf(id), value, attributes }];
+      const bytesOf = (other: string): number => encodeCookieValue(cookies.get(nameOf(other))?.[0] ?? '').length;
+      const room = maxStateBytes - encodeCookieValue(value).length;
+      const own = { name: nameOf(id), value, attributes };
+      if (flow.mark === 'scripted') {
+        const kept = keptBeside(verifierIds(storageKey, cookies), (other) => isScripted(cookies, other));
+        if (kept === undefined || total(kept.map(bytesOf)) > room) return [];
+        const gone = others.filter((other) => !kept.includes(other));
+        return [...withVerifiers(storageKey, writes, [...kept, id], cookies), ...gone.map(forget), own];
+      }
+      const sizes = others.map((other) => ({ id: other, bytes: alive.has(other) ? bytesOf(other) : Infinity }));
+      return [...writes, ...selectStale(sizes, room).map(forget), own];
     },
     markCodeSpent: (flow, spentCode) => ({ name: nameOf(flow.id), value: format({ ...flow, spentCode }), attributes }),
+    markRestarted: (flow) => ({ name: nameOf(flow.id), value: format({ ...flow, mark: 'restarted' }), attributes }),
     forget,
     verifierNames,
     drop: (id, cookies) => [
@@ -99,6 +124,42 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
       forget(id),
     ],
   };
+}
+
+/**
+ * The flows that stay beside a new one of a script: those of navigations, and the newest of other scripts.
+ *
+ * @returns `undefined` where those of navigations leave no room
+ */
+function keptBeside(ids: readonly string[], isScripted: (id: string) => boolean): readonly string[] | undefined {
+  const navigated = ids.filter((id) => !isScripted(id));
+  const room = Math.min(maxFlows - navigated.length, maxScripted);
+  if (room < 1) return undefined;
+  const scripted = ids.filter(isScripted);
+  // First in the list, so that the SDK pushes them out first.
+  return [...scripted.slice(Math.max(0, scripted.length - room + 1)), ...navigated];
+}
+
+/** The SDK's writes as if it had pushed out the others, and not the oldest. @param ids of the flows that stay, as the SDK's list has them */
+function withVerifiers(
+  storageKey: string,
+  writes: readonly CookieWrite[],
+  ids: readonly string[],
+  cookies: RequestCookies,
+): readonly CookieWrite[] {
+  const list = `base64-${Buffer.from(JSON.stringify(ids)).toString('base64url')}`;
+  const kept = writes.filter(({ value }) => value !== undefined);
+  const [attributes] = kept.map((write) => write.attributes);
+  const gone = verifierIds(storageKey, cookies).filter((id) => !ids.includes(id));
+  return [
+    ...kept.filter(({ name }) => name !== listName(storageKey)),
+    ...gone.map((id) => ({ name: slotName(storageKey, id), value: undefined, ...(attributes && { attributes }) })),
+    { name: listName(storageKey), value: list, ...(attributes && { attributes }) },
+  ];
+}
+
+function total(numbers: readonly number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0);
 }
 
 /** The ids to delete, so that the newest fit. */
@@ -121,7 +182,7 @@ function selectStale(
  */
 export function verifierIn(storageKey: string, name: string, values: readonly string[]): string | undefined {
   // Besides the flows' own: the list of flows, and the single verifier of older versions of auth-js.
-  const others = [`${storageKey}-flows-code-verifier`, `${storageKey}-code-verifier`];
+  const others = [listName(storageKey), `${storageKey}-code-verifier`];
   const isVerifier = others.includes(name) || verifierFlowId(storageKey, name) !== undefined;
   return isVerifier ? values.find(isEncodedJson) : undefined;
 }
@@ -138,6 +199,15 @@ export function verifierIds(storageKey: string, cookies: RequestCookies): string
   );
 }
 
+/** auth-js' list of flows, oldest first. */
+function listName(storageKey: string): string {
+  return `${storageKey}-flows-code-verifier`;
+}
+
+function slotName(storageKey: string, id: string): string {
+  return `${storageKey}-flow-${id}-code-verifier`;
+}
+
 /** The flow of a verifier's cookie; auth-js names it `<key>-flow-<id>-code-verifier`. */
 export function verifierFlowId(storageKey: string, name: string): string | undefined {
   const start = `${storageKey}-flow-`;
@@ -151,21 +221,25 @@ function isFlowId(text: string): boolean {
   return /^[A-Za-z0-9_-]{8,64}$/.test(text);
 }
 
-/** `kind:returnTo`, with `@provider` and `~spentCode` after the kind where they are known. A custom provider's colon is a dot there. */
-function format({ kind, provider, spentCode, returnTo }: Omit<SignInFlow, 'id'>): string {
+/** `kind:returnTo`, with a mark, `@provider` and `~spentCode` after the kind where they are known. A custom provider's colon is a dot there. */
+function format({ kind, provider, spentCode, mark, returnTo }: Omit<SignInFlow, 'id'>): string {
+  const sign = [...marks].find(([, known]) => known === mark)?.[0] ?? '';
   const from = provider === undefined ? '' : `@${provider.replace(':', '.')}`;
-  return `${kind}${from}${spentCode === undefined ? '' : `~${spentCode}`}:${returnTo}`;
+  return `${kind}${sign}${from}${spentCode === undefined ? '' : `~${spentCode}`}:${returnTo}`;
 }
 
 function parse(value = ''): Omit<SignInFlow, 'id'> {
   const end = value.indexOf(':');
   const [start = '', spentCode] = value.slice(0, Math.max(0, end)).split('~');
-  const [kind, from] = start.split('@');
+  const [signed = '', from] = start.split('@');
+  const mark = marks.get(signed.slice(-1));
+  const kind = mark === undefined ? signed : signed.slice(0, -1);
   const provider = from?.replace('.', ':');
   return {
     kind: kind === 'mail' || kind === 'recovery' ? kind : 'oauth',
     returnTo: value.slice(end + 1),
     provider,
     spentCode,
+    mark,
   };
 }
