@@ -22,18 +22,19 @@ beforeAll(async () => {
     standIn: { autoconfirm: false, mailFrequency: 0, anonymousUsers: true, oauthSessions: true, passkeys: true },
     options: { providers: ['github'], signInMethods: ['password', 'code', 'passkey'], sso: true, throttle: false },
   });
-  app.supabase.addUser(other);
+  app.supabase.addFactor(app.supabase.addUser(enrolled));
 });
-afterEach(() => app.supabase.heal());
 afterAll(() => app.close());
 
-const other = { email: 'other@example.com', password: 'something else 1' };
+const enrolled = { email: 'enrolled@example.com', password: 'something else 1' };
 const returnTo = '/account';
 
 interface Route {
   readonly endpoint: Endpoint;
   /** Whether the person is signing in or up there. */
   readonly signsIn: boolean;
+  /** Of a route that acts with the session's own token: where a sign-in leads back to. */
+  readonly memberOf?: string;
   /** The browser as it is before the call that fails. */
   readonly prepare: (browser: PageBrowser) => Promise<unknown>;
   readonly send: (browser: PageBrowser) => Promise<unknown>;
@@ -61,10 +62,8 @@ const mailed = async (browser: PageBrowser): Promise<void> => {
   await browser.submit({ token_hash: mail?.tokenHash ?? '' });
 };
 const pending = async (browser: PageBrowser): Promise<void> => {
-  const person = { email: 'factor@example.com', password: 'something else 2' };
-  app.supabase.addFactor(app.supabase.addUser(person));
   await browser.open('/auth/login');
-  await browser.submit(person);
+  await browser.submit(enrolled);
 };
 const fromGithub = async (browser: PageBrowser): Promise<void> => {
   await browser.open(`/auth/login?provider=github&returnTo=${returnTo}`);
@@ -104,6 +103,7 @@ const routes: Readonly<Record<string, Route>> = {
   'reset, a password of someone signed in': {
     endpoint: 'update-user',
     signsIn: false,
+    memberOf: '/auth/password',
     prepare: signedIn('/auth/password'),
     send: (browser) => browser.submit({ currentPassword: ada.password, password: 'a whole new password' }),
   },
@@ -157,24 +157,28 @@ const routes: Readonly<Record<string, Route>> = {
   'factors, the list': {
     endpoint: 'user',
     signsIn: false,
+    memberOf: '',
     prepare: signIn,
     send: (browser) => browser.open('/auth/enroll'),
   },
   'factors, adding one': {
     endpoint: 'enroll',
     signsIn: false,
+    memberOf: '',
     prepare: signedIn('/auth/enroll'),
     send: (browser) => browser.post('/auth/enroll', {}),
   },
   'passkeys, the list': {
     endpoint: 'passkeys',
     signsIn: false,
+    memberOf: '/auth/passkeys',
     prepare: signIn,
     send: (browser) => browser.open('/auth/passkeys'),
   },
   'passkeys, removing one': {
     endpoint: 'remove-passkey',
     signsIn: false,
+    memberOf: '/auth/passkeys',
     prepare: signIn,
     send: (browser) => browser.post('/auth/passkeys', { remove: '00000000-0000-4000-8000-000000000000', sure: 'yes' }),
   },
@@ -187,18 +191,21 @@ const routes: Readonly<Record<string, Route>> = {
   'passkeys, a challenge for a new one': {
     endpoint: 'add-passkey-options',
     signsIn: false,
+    memberOf: '/auth/passkeys',
     prepare: signIn,
     send: (browser) => browser.post('/auth/passkeys', { credential: '' }),
   },
   'consent, the question': {
     endpoint: 'authorization',
     signsIn: false,
+    memberOf: '/oauth/consent',
     prepare: signIn,
     send: (browser) => browser.open(consentUrl(ask())),
   },
   'consent, the answer': {
     endpoint: 'consent',
     signsIn: false,
+    memberOf: '/oauth/consent',
     prepare: signIn,
     async send(browser) {
       await browser.open(consentUrl(ask()));
@@ -208,12 +215,14 @@ const routes: Readonly<Record<string, Route>> = {
   'consent, the connected apps': {
     endpoint: 'grants',
     signsIn: false,
+    memberOf: '/oauth/apps',
     prepare: signIn,
     send: (browser) => browser.open('/oauth/apps'),
   },
   'consent, disconnecting an app': {
     endpoint: 'revoke-grant',
     signsIn: false,
+    memberOf: '/oauth/apps',
     prepare: signIn,
     send: (browser) => browser.post('/oauth/apps', { revoke: '00000000-0000-4000-8000-000000000000', sure: 'yes' }),
   },
@@ -241,23 +250,13 @@ interface Met {
   readonly browser: PageBrowser;
 }
 
-const met = new Map<string, Promise<readonly Met[]>>();
-
-/** The page after each code: once for all cases. */
-function meet(name: string): Promise<readonly Met[]> {
-  const found = met.get(name) ?? meetAll(name);
-  met.set(name, found);
-  return found;
-}
-
-async function meetAll(name: string): Promise<readonly Met[]> {
-  const route = routes[name];
-  if (route === undefined) throw new Error(`no route ${name}`);
-  const ready = createPageBrowser(app.origin);
-  await route.prepare(ready);
+/** The page after each code. */
+async function meet(route: Route): Promise<readonly Met[]> {
   const all: Met[] = [];
   for (const refusal of codes) {
-    const browser = ready.fork();
+    // Each with a session of its own: some codes end it.
+    const browser = createPageBrowser(app.origin);
+    await route.prepare(browser);
     app.supabase.fail(route.endpoint, refusal);
     await route.send(browser);
     app.supabase.heal();
@@ -266,35 +265,90 @@ async function meetAll(name: string): Promise<readonly Met[]> {
   return all;
 }
 
-/** The codes after which a page is wrong. */
-async function codesWhere(name: string, isWrong: (met: Met) => boolean): Promise<readonly string[]> {
-  return (await meet(name)).filter(isWrong).map(({ refusal }) => refusal.code);
-}
-
-describe.each(Object.keys(routes))('%s', (name) => {
-  it('never calls a refusal of the project a cancellation', async () => {
-    const isCancellation = ({ browser }: Met): boolean =>
-      wordsOf(browser).includes(englishText.canceledHeading) || browser.at.answer.text.includes('access_denied');
-    expect(await codesWhere(name, isCancellation)).toEqual([]);
-  });
-
-  it('answers every code with a page, and with no error of the application', async () => {
-    const isWrong = ({ browser: { at } }: Met): boolean =>
-      at.answer.status === 500 || !/<h1>|^account$|^home$/.test(at.answer.text);
-    expect(await codesWhere(name, isWrong)).toEqual([]);
-  });
-});
+const pathOf = ({ at }: PageBrowser): string => new URL(at.url).pathname.slice(new URL(app.origin).pathname.length - 1);
 
 /** Codes that say no more than that something did not work there. */
 const unknownHere = ['unknown', 'a_code_of_tomorrow', 'mfa_factor_name_conflict', 'mfa_verified_factor_exists'];
-const places = Object.keys(routes).filter((name) => routes[name]?.signsIn === false);
+const overCodes = ['session_not_found', 'session_expired', 'no_authorization', 'user_not_found'];
+/** Where Supabase may have done what it was asked for, although its answer was lost. */
+const outages = ['request_timeout', 'conflict', 'sms_send_failed', 'hook_timeout', 'hook_timeout_after_retry'];
 
-describe.each(places)('%s', (name) => {
-  it.each(unknownHere)('after %s says nothing of a sign-in, because nobody signs in there', async (code) => {
-    const speaks = ({ refusal, browser: { at } }: Met): boolean => {
-      const alert = /role="alert">([\s\S]*?)<\/p>/.exec(at.answer.text)?.[1] ?? '';
-      return refusal.code === code && /sign(?:ed)?[- ](?:in|out)|sign_in/i.test(alert);
-    };
-    expect(await codesWhere(name, speaks)).toEqual([]);
+describe.each(Object.entries(routes))('%s', (_, route) => {
+  const { signsIn, memberOf } = route;
+  let met: readonly Met[] = [];
+  beforeAll(async () => {
+    met = await meet(route);
+  }, 300_000);
+
+  /** The codes after which a page is wrong. */
+  const codesWhere = (isWrong: (one: Met) => boolean): readonly string[] =>
+    met.filter(isWrong).map(({ refusal }) => refusal.code);
+
+  it('never calls a refusal of the project a cancellation', () => {
+    const isCancellation = ({ browser }: Met): boolean =>
+      wordsOf(browser).includes(englishText.canceledHeading) || browser.at.answer.text.includes('access_denied');
+    expect([met.length, codesWhere(isCancellation)]).toEqual([codes.length, []]);
+  });
+
+  it('answers every code with a page, and with no error of the application', () => {
+    const isWrong = ({ browser: { at } }: Met): boolean =>
+      at.answer.status === 500 || !/<h1>|^account$|^home$/.test(at.answer.text);
+    expect(codesWhere(isWrong)).toEqual([]);
+  });
+
+  if (!signsIn) {
+    it('says nothing of a sign-in after codes that say no more, because nobody signs in there', () => {
+      const speaks = ({ refusal, browser: { at } }: Met): boolean => {
+        const alert = /role="alert">([\s\S]*?)<\/p>/.exec(at.answer.text)?.[1] ?? '';
+        return unknownHere.includes(refusal.code) && /sign(?:ed)?[- ](?:in|out)|sign_in/i.test(alert);
+      };
+      expect(codesWhere(speaks)).toEqual([]);
+    });
+  }
+
+  // Whose user it is, GoTrue tells at any level.
+  if (memberOf !== undefined && route.endpoint !== 'user') {
+    it('leads to sign-in and back after a code that ends the session', () => {
+      const staysHere = ({ refusal, browser }: Met): boolean => {
+        const back = browser.forms().find(({ fields }) => 'password' in fields)?.fields['returnTo'] ?? '';
+        const isThere = pathOf(browser) === '/auth/login' && back.startsWith(memberOf);
+        return overCodes.includes(refusal.code) && !(isThere && !browser.jar.cookies.has(app.cookieName));
+      };
+      expect(codesWhere(staysHere)).toEqual([]);
+    });
+
+    it('leads to the page of the second factor after insufficient_aal', () => {
+      // From there on to its enrollment where the account has none.
+      const staysHere = ({ refusal, browser }: Met): boolean =>
+        refusal.code === 'insufficient_aal' &&
+        (browser.at.answer.status >= 400 || !/^\/auth\/(?:verify|enroll)$/.test(pathOf(browser)));
+      expect(codesWhere(staysHere)).toEqual([]);
+    });
+  }
+
+  it('says that a password may have been saved only after an outage', () => {
+    const mayBe = codesWhere(({ browser }) => wordsOf(browser).includes(englishText.passwordMaybeSaved));
+    expect(mayBe.filter((code) => !outages.includes(code))).toEqual(mayBe.length > 0 ? ['unexpected_failure'] : []);
+  });
+});
+
+describe('a callback', () => {
+  const query = '/auth/callback?error=server_error&error_code=insufficient_aal';
+
+  it('with insufficient_aal leads someone who is signed in to the second factor', async () => {
+    const browser = createPageBrowser(app.origin);
+    await signIn(browser);
+    await fromGithub(browser);
+    await browser.open(app.origin + query);
+    expect(browser.at.url).toContain(`/auth/enroll?returnTo=${encodeURIComponent(returnTo)}`);
+  });
+
+  it('with insufficient_aal is a failed sign-in for anyone else', async () => {
+    const browser = createPageBrowser(app.origin);
+    await browser.open(query);
+    expect([browser.at.answer.status, browser.at.answer.text]).toEqual([
+      400,
+      expect.stringContaining('sign_in_failed'),
+    ]);
   });
 });

@@ -5,14 +5,13 @@ import { json, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { ConnectedAppsBody } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { isSessionOver } from '../supabase/account.ts';
 import { localUrl, readReturnTo } from '../forms/forms.ts';
 import { isClientId, listApps, revokeApp } from './oauth-server.ts';
 import { appsPage, disconnectPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
-import { endOver, signInFirst } from '../sign-in/subject.ts';
+import { signInFirst } from '../sign-in/subject.ts';
 import type { Subject } from '../sign-in/subject.ts';
-import { memberOf, quiet } from './route.ts';
+import { leaveFor, memberOf, quiet } from './route.ts';
 
 /** `GET /oauth/apps`: the apps that act for the user; with `revoke`, the page that asks whether to disconnect one. */
 export async function showApps(backend: BackendContext, request: AuthRequest): Promise<Reply> {
@@ -61,7 +60,8 @@ async function asMember(
   try {
     return quiet(await work(subject));
   } catch (error) {
-    if (isSessionOver(error)) return endOver(backend, request, subject, path);
-    throw error;
+    const left = await leaveFor(backend, request, { subject, wayBack: path }, error);
+    if (left === undefined) throw error;
+    return quiet(left);
   }
 }

@@ -16,6 +16,7 @@ import { askAuthorization, decide, readAuthorizationId } from './oauth-server.ts
 import type { ConsentRequest } from './oauth-server.ts';
 import { consentPage, startAgainPage, toAppPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
+import { stepAfter } from '../sign-in/step-up.ts';
 import { endOver, sessionOf, signInFirst } from '../sign-in/subject.ts';
 import type { Subject } from '../sign-in/subject.ts';
 
@@ -68,12 +69,23 @@ async function answer(
     const step = await askSecondFactor(request, subject.session, 'enrolled', returnTo);
     return quiet(step ?? (await work({ request, subject, id })));
   } catch (error) {
-    if (subject !== undefined && isSessionOver(error))
-      return quiet(await endOver(backend, request, subject, request.errorReturnTo));
+    const left = subject && (await leaveFor(backend, request, { subject, wayBack: request.errorReturnTo }, error));
+    if (left !== undefined) return quiet(left);
     if (!(error instanceof AuthError) || error.code !== 'authorization_expired' || request.wantsJson) throw error;
     const account = subject && accountName(subject.session);
     return quiet(startAgainPage(siteFor(backend, request), request, { error, account }));
   }
+}
+
+/** A reply where the backend has ended the session, or asks for the second factor. */
+export async function leaveFor(
+  backend: BackendContext,
+  request: AuthRequest,
+  asked: { readonly subject: Subject; readonly wayBack: string },
+  error: unknown,
+): Promise<Reply | undefined> {
+  if (isSessionOver(error)) return endOver(backend, request, asked.subject, asked.wayBack);
+  return stepAfter(backend, request, asked, error);
 }
 
 /**

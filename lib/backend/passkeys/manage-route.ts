@@ -15,8 +15,8 @@ import { asksAgain } from '../webauthn/page.ts';
 import { isVisible, passkeysPage, removePasskeyPage, renamePage } from './page.ts';
 import { addPasskey, listPasskeys, removePasskey, renamePasskey, startAdding } from './passkeys.ts';
 import type { Passkey } from './passkeys.ts';
-import { isInsufficient, secondFactorFirst, signInAgainFirst } from '../sign-in/step-up.ts';
-import { endOver, renewDenied, sessionOf, signInFirst } from '../sign-in/subject.ts';
+import { secondFactorFirst, signInAgainFirst, stepAfter } from '../sign-in/step-up.ts';
+import { endOver, sessionOf, signInFirst } from '../sign-in/subject.ts';
 import type { Subject } from '../sign-in/subject.ts';
 
 /** `/auth/passkeys`: lists the signed-in user's passkeys, adds, renames and removes them. */
@@ -69,8 +69,7 @@ async function otherStep(
   error: unknown,
 ): Promise<Reply | undefined> {
   if (isSessionOver(error)) return endOver(backend, request, subject, wayBack);
-  if (!isInsufficient(error)) return undefined;
-  return (await renewDenied(backend, request, subject, wayBack)) ?? secondFactorFirst(backend, request, wayBack);
+  return stepAfter(backend, request, { subject, wayBack }, error);
 }
 
 async function showPasskeys(backend: BackendContext, owner: OwnerRequest, input: FormInput): Promise<Reply> {

@@ -9,7 +9,7 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { needsFactor } from '../supabase/account.ts';
+import { isSessionOver, needsFactor } from '../supabase/account.ts';
 import { FormProblem, readCaptcha, foldAccount } from '../forms/fields.ts';
 import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
 import { readNewPassword } from '../forms/new-password.ts';
@@ -22,7 +22,7 @@ import { isOwnRefusal, organizationSignIn } from '../supabase/provider-errors.ts
 import { issuedContent } from '../supabase/session-cookie.ts';
 import { checkPresent, emailWithPassword, endOtherSessions, isOfOrganization, setPassword } from './set-password.ts';
 import { advance, prepareSignIn, stepUrl, storeSignIn } from '../sign-in/sign-in.ts';
-import { renewDenied, sessionOf, subjectOf } from '../sign-in/subject.ts';
+import { endOver, renewDenied, sessionOf, subjectOf } from '../sign-in/subject.ts';
 import type { Subject } from '../sign-in/subject.ts';
 
 /** A request about a new password; without a subject its link has expired. */
@@ -42,15 +42,30 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
       page: (request, input, { subject }) => showForm(backend, request, subject, input),
       submit: (request, fields, returnTo, { subject }) => save(backend, request, subject, { fields, returnTo }),
       leave: (request, error, { subject, returnTo }) =>
-        isOwnRefusal(error, 'second_factor_required') && subject !== undefined
-          ? askFactor(backend, request, subject, returnTo)
-          : undefined,
+        subject === undefined ? undefined : otherStep(backend, request, { subject, returnTo }, error),
     },
     async (request, fields) => {
       const subject = await findSubject(backend, request, fields);
       return { subject, returnTo: readReturnTo(request, fields, subject?.pending?.returnTo) };
     },
   );
+}
+
+/** A reply where the second factor comes first, or the backend has ended the session. A link that has ended has a page of its own. */
+function otherStep(
+  backend: BackendContext,
+  request: AuthRequest,
+  { subject, returnTo }: PasswordRequest & { readonly subject: Subject },
+  error: unknown,
+): Promise<Reply> | undefined {
+  if (isOwnRefusal(error, 'second_factor_required')) return askFactor(backend, request, subject, returnTo);
+  const isOver = subject.pending === undefined && isSessionOver(error);
+  return isOver ? endOver(backend, request, subject, formUrl(backend, request, returnTo)) : undefined;
+}
+
+/** The form's own URL, which a missing step leads back to. */
+function formUrl({ settings }: BackendContext, request: AuthRequest, returnTo: string): string {
+  return localUrl(request, settings.passwordPath, returnTo);
 }
 
 async function askFactor(
@@ -67,8 +82,7 @@ async function askFactor(
   } catch (error) {
     return showForm(backend, request, subject, { returnTo, error: errorForForm(backend, request, error) });
   }
-  const form = localUrl(request, backend.settings.passwordPath, returnTo);
-  return redirectOrJson(request, stepUrl(backend, request, 'factor', form));
+  return redirectOrJson(request, stepUrl(backend, request, 'factor', formUrl(backend, request, returnTo)));
 }
 
 /** A form with a current password is that of the session. */
@@ -89,6 +103,11 @@ function otherAccount(): AuthError {
     'passwordOtherAccount',
     'This form was for another account. Check the address and send it again.',
   );
+}
+
+/** An outage hides what the backend did. One whose keys are not up to date (`bad_jwt`) has done nothing. */
+function mayBeDone(error: AuthError): boolean {
+  return isOutage(error) && error.reason !== 'bad_jwt';
 }
 
 /** The backend may have set a password whose answer was lost: then it is the account's own. */
@@ -170,7 +189,7 @@ async function setAfterLink(
     return await advance(backend, request, subject, { step: 'password', issued, returnTo });
   } catch (error) {
     if (!(error instanceof AuthError)) throw error;
-    if (isOutage(error)) markTried(backend, request, pending);
+    if (mayBeDone(error)) markTried(backend, request, pending);
     if (error.code !== 'same_password' || pending.tried !== true) throw error;
     // That attempt has not ended them here.
     await endOtherSessions(backend, { content });
@@ -227,7 +246,7 @@ async function changeAs(
 ): Promise<string> {
   const set = (grant: Parameters<typeof setPassword>[2]): Promise<SdkSession> =>
     setPassword(backend, request, { ...grant, currentPassword }, password).catch((error: unknown) => {
-      throw error instanceof AuthError && isOutage(error) ? maybeSaved(error) : error;
+      throw error instanceof AuthError && mayBeDone(error) ? maybeSaved(error) : error;
     });
   if (!needsFactor(issued)) {
     const changed = await set({ content: issuedContent(issued), replaced: session });

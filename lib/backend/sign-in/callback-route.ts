@@ -22,6 +22,8 @@ import { flowMaxAge } from '../../http/cookie-jar.ts';
 import { maxFlows } from '../supabase/flow-cookies.ts';
 import type { SignInFlow } from '../supabase/flow-cookies.ts';
 import { readPending } from './pending.ts';
+import { isInsufficient, stepAfter } from './step-up.ts';
+import { sessionOf } from './subject.ts';
 import { needsOf, prepareSignIn, stepUrl, storeSignIn } from './sign-in.ts';
 import type { PreparedSignIn } from './sign-in.ts';
 
@@ -83,7 +85,8 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
         throw new AuthError('invalid_request', { message: nothingCame });
       } catch (error) {
         backend.emit(signInFailed(error), request.startedAt);
-        throw error;
+        if (!isInsufficient(error)) throw error;
+        return await factorFirst(backend, request, error);
       }
     },
   };
@@ -206,6 +209,15 @@ async function answerError(
   if (error.code !== 'link_expired' || !isForPassword || request.wantsJson) throw error;
   backend.emit(signInFailed(error), request.startedAt);
   return linkExpiredPage(siteFor(backend, request), request, { returnTo, error });
+}
+
+/** Someone who is signed in wanted to add a way to sign in, and needs the second factor for it. @throws {AuthError} */
+async function factorFirst(backend: BackendContext, request: AuthRequest, error: AuthError): Promise<Reply> {
+  const subject = await sessionOf(backend, request);
+  const wayBack = request.errorReturnTo ?? request.home;
+  const step = subject && (await stepAfter(backend, request, { subject, wayBack }, error));
+  if (step !== undefined) return step;
+  throw new AuthError('sign_in_failed', { cause: error, reason: error.reason });
 }
 
 /** A reload after an outage: the code may be spent, and it must not be used twice (RFC 6749 §4.1.2). */

@@ -6,6 +6,7 @@ import type { Reply } from '../../http/reply.ts';
 import { askFreshSignIn } from '../../http/guard/step-up.ts';
 import type { BackendContext } from '../context.ts';
 import { stepUrl } from './sign-in.ts';
+import { renewDenied } from './subject.ts';
 import type { Subject } from './subject.ts';
 
 /** Seconds since the sign-in within which a further way to sign in may be added. */
@@ -27,5 +28,21 @@ export function secondFactorFirst(backend: BackendContext, request: AuthRequest,
 
 /** GoTrue's `insufficient_aal`: for a token that claims `aal2`, the factor that raised its session was removed elsewhere. */
 export function isInsufficient(error: unknown): error is AuthError {
-  return error instanceof AuthError && error.code === 'second_factor_required';
+  return error instanceof AuthError && error.reason === 'insufficient_aal';
+}
+
+/**
+ * Leads on from GoTrue's `insufficient_aal`: to the second factor, and back. Before, a token that claims a factor which was removed
+ * elsewhere is renewed.
+ *
+ * @returns `undefined` for any other failure
+ */
+export async function stepAfter(
+  backend: BackendContext,
+  request: AuthRequest,
+  { subject, wayBack }: { readonly subject: Subject; readonly wayBack: string },
+  error: unknown,
+): Promise<Reply | undefined> {
+  if (!isInsufficient(error)) return undefined;
+  return (await renewDenied(backend, request, subject, wayBack)) ?? secondFactorFirst(backend, request, wayBack);
 }

@@ -124,6 +124,7 @@ function isSdkSession(value: { readonly user: unknown }): value is SdkSession {
 }
 
 const endings: ReadonlySet<string | undefined> = new Set([
+  'no_authorization',
   'session_not_found',
   'session_expired',
   'user_not_found',
