@@ -36,6 +36,31 @@ describe('an expired token', () => {
     expect(app.events).toContainEqual(expect.objectContaining({ type: 'session_ended', reason: 'invalid_client' }));
   });
 
+  it('ends by a refusal of the project’s hook only when it has been over for ten minutes', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    app.supabase.fail('refresh', { status: 403, code: 'unknown' });
+    app.clock.advance(60 * minutes - 5_000);
+    expect((await visitor.getJson('/auth/session')).status).toBe(200);
+    app.clock.advance(9 * minutes);
+    expect([(await visitor.getJson('/auth/session')).status, visitor.cookies.size]).toEqual([503, 1]);
+    app.clock.advance(2 * minutes);
+    expect([(await visitor.getJson('/auth/session')).status, visitor.cookies.size]).toEqual([401, 0]);
+    expect(app.events).toContainEqual(expect.objectContaining({ type: 'session_ended', reason: 'unknown' }));
+  });
+
+  it.each([
+    [400, 'unknown'],
+    [403, 'a_code_of_tomorrow'],
+    [403, 'user_banned'],
+  ])('ends at once by any other refusal (%i %s)', async (status, code) => {
+    await start();
+    const visitor = await app.signedIn();
+    app.supabase.fail('refresh', { status, code });
+    app.clock.advance(61 * minutes);
+    expect([(await visitor.getJson('/auth/session')).status, visitor.cookies.size]).toEqual([401, 0]);
+  });
+
   it.each<Fault>([401, 403, 404, 408, 429, 500, 503, 'html502', 'refuse', 'reset', 'hang'])(
     'keeps the session when the backend answers %s',
     async (fault) => {

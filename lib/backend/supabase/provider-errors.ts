@@ -164,10 +164,14 @@ const noVerdicts: ReadonlySet<AuthErrorCode | undefined> = new Set([
 /**
  * The reason why the response to a refresh ends the session, if it does: one of the known codes, or GoTrue's refusal with
  * a code that is neither a limit nor an outage.
+ *
+ * @param isLongOver whether the session's access token has been over for ten minutes
  */
-export function endingOf(answer: ProviderResponse): string | undefined {
+export function endingOf(answer: ProviderResponse, isLongOver = true): string | undefined {
   if (answer.kind !== 'answered' || answer.code === undefined || answer.status >= 500) return undefined;
   const { code, status } = answer;
+  // A hook of the project gives no other code where it fails than where it refuses.
+  if (code === 'unknown' && status === 403 && !isLongOver) return undefined;
   if (endings.has(code)) return code;
   const isVerdict = refusalStatuses.includes(status) && !noVerdicts.has(codes.get(code));
   return isVerdict ? (reasonOf(code) ?? 'refused') : undefined;

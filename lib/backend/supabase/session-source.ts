@@ -58,7 +58,7 @@ export function createBackendSource(
     verifyBearer: (token, origin) => measureVerify('backend', () => verify(token, origin, 'any client')),
     verifyForResource: (token, origin) =>
       measureVerify('backend', () => verify(token, origin, 'any client and audience')),
-    refresh: (content, signal, client) => supabase.refresh(content.refresh_token, signal, client),
+    refresh: (content, signal, client) => supabase.refresh(content.refresh_token, signal, client, content.access_token),
     factsOf,
     toStored: storedOf,
     serialize: (content) => JSON.stringify(content),

@@ -19,7 +19,13 @@ import type { CallSupabase } from './supabase-call.ts';
  */
 export interface Supabase {
   /** Spends a refresh token, but not before the `Retry-After` of an earlier answer to any refresh. @throws {AuthError} `provider_unavailable` where the answer is not definitive */
-  refresh(refreshToken: string, signal: AbortSignal, client?: ClientFacts): Promise<RefreshOutcome<StoredContent>>;
+  refresh(
+    refreshToken: string,
+    signal: AbortSignal,
+    client?: ClientFacts,
+    /** The access token that came with it. */
+    accessToken?: string,
+  ): Promise<RefreshOutcome<StoredContent>>;
   /** The backend's verdict on a token. @throws {AuthError} `provider_unavailable` */
   introspect(accessToken: string): Promise<Introspection>;
   /**
@@ -75,13 +81,13 @@ export function createSupabase(
   };
 
   return {
-    async refresh(refreshToken, signal, client) {
+    async refresh(refreshToken, signal, client, accessToken) {
       rest.refuse();
       const refresh = (auth: SupabaseClient['auth']) => auth.refreshSession({ refresh_token: refreshToken });
       const { result, response } = await ask(connection, signal, refresh, client?.ipAddress);
       const { data, error } = result;
       if (response.kind === 'unanswered') return { kind: 'unanswered', cause: response.cause };
-      const reason = endingOf(response);
+      const reason = endingOf(response, isLongOver(accessToken, now()));
       if (reason !== undefined) return { kind: 'ended', reason };
       const content = error === null ? parseContent(data.session) : undefined;
       if (content !== undefined) return { kind: 'renewed', content };
@@ -100,6 +106,15 @@ export function createSupabase(
 
     call: createCallSupabase(connection, storageKey, sameSite),
   };
+}
+
+/** Milliseconds after the end of an access token, in which a project's hook may fail before its refusal ends the session. */
+const hookPatienceMs = 600_000;
+
+/** @param now milliseconds since the epoch */
+function isLongOver(accessToken: string | undefined, now: number): boolean {
+  const exp = accessToken === undefined ? undefined : readToken(accessToken).claims['exp'];
+  return typeof exp !== 'number' || exp * 1000 + hookPatienceMs <= now;
 }
 
 /** One call by a client of its own, without cookies: what the SDK made of the response, and the response. */
