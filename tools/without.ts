@@ -63,6 +63,7 @@ const comparingTitles = [
   'follow the server’s own response bodies',
   'names an existing test at the end of each promise',
   'the skill names only functions',
+  'exports just its public names',
 ];
 
 /** The titles of cases that do not name the room, where a suite takes them from lib/. */

@@ -323,6 +323,7 @@ describe('an accept that', () => {
       expect(await tryTwice(visitor, '/auth/password', fields)).toEqual([503, true, 422, undefined]);
       const again = await visitor.postJson('/auth/password', fields);
       expect(again.json.error.message).toBe('It may have been saved. Sign in with it.');
+      app.clock.advance(1_000);
       expect((await visitor.postJson('/auth/login', { ...fields, email: ada.email })).status).toBe(200);
     });
   });

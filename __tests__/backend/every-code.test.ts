@@ -297,7 +297,7 @@ describe.each(Object.entries(routes))('%s', (_, route) => {
   });
 
   if (!signsIn) {
-    it('says nothing of a sign-in after codes that say no more, because nobody signs in there', () => {
+    it('says nothing of a sign-in after codes that say no more, because no one signs in there', () => {
       const speaks = ({ refusal, browser: { at } }: Met): boolean => {
         const alert = /role="alert">([\s\S]*?)<\/p>/.exec(at.answer.text)?.[1] ?? '';
         return unknownHere.includes(refusal.code) && /sign(?:ed)?[- ](?:in|out)|sign_in/i.test(alert);

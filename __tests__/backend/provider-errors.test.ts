@@ -92,7 +92,7 @@ describe('a failed call', () => {
   });
 
   it.each(['unknown', 'user_not_found', 'phone_not_confirmed', 'a_code_of_tomorrow'])(
-    'with %s says nothing of a sign-in where nobody signs in',
+    'with %s says nothing of a sign-in where no one signs in',
     (code) => {
       const { code: ours, message } = providerError(answered(403, code), undefined, false);
       expect([ours, message]).toEqual(['action_failed', expect.not.stringMatching(/sign/i)]);

@@ -100,7 +100,7 @@ describe('the error page of an outage', () => {
     const reported = await visitor.get(`/callback?error=temporarily_unavailable&state=${state}`);
     // What a query says of the provider is not known to be true: a failed sign-in, not an outage.
     expect(reported.status).toBe(400);
-    expect(reported.text).toContain('<a class="button" href="/login">Sign in</a>');
+    expect(reported.text).toContain('<a class="button" href="/login?prompt=login">Sign in</a>');
     await app.close();
   });
 });

@@ -136,16 +136,12 @@ describe('a session that the backend has ended', () => {
     expect((await visitor.get(back.location)).text).toBe('enrolled');
   });
 
-  it('ends for a JSON client, too, with the same redirect', async () => {
+  it('ends for a JSON client, too, which is told where to sign in', async () => {
     await start();
     const visitor = await app.signedIn();
     for (const { id } of app.supabase.sessionsOf(ada.email)) app.supabase.revokeSession(id);
     const { status, json } = await visitor.getJson('/enrolled');
-    expect([status, json.error.code, json.redirectTo]).toEqual([
-      401,
-      'unauthenticated',
-      '/auth/login?returnTo=%2Fenrolled',
-    ]);
+    expect([status, json.error.code, json.redirectTo]).toEqual([401, 'unauthenticated', '/auth/login']);
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
   });
 

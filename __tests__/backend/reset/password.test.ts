@@ -163,6 +163,7 @@ describe('a link for a new password', () => {
     await postForm(visitor, '/auth/password', { password: fresh });
     const late = await postForm(visitor, '/auth/password', { password: 'yet another password' });
     expect([late.status, late.text.includes('name="currentPassword"')]).toEqual([422, true]);
+    app.clock.advance(1_000);
     expect((await signIn(fresh)).status).toBe(200);
   });
 
@@ -358,6 +359,7 @@ describe('an outage', () => {
     const { status, json } = await visitor.postJson('/auth/password', { password: fresh });
     expect([status, json.error.code, json.error.message]).toEqual([422, 'same_password', maybeSaved]);
     expect((await elsewhere.getJson('/api/me')).status).toBe(401);
+    app.clock.advance(1_000);
     expect((await signIn(fresh)).status).toBe(200);
     // Another password is set as before.
     const other = await postForm(visitor, '/auth/password', { password: 'yet another password' });
@@ -723,6 +725,7 @@ describe('a signed-in user', () => {
       visitor.postJson('/auth/password', { currentPassword, password: fresh });
     expect((await change('wrong')).json.error.code).toBe('current_password_wrong');
     expect((await change(ada.password)).status).toBe(200);
+    app.clock.advance(1_000);
     expect((await signIn(fresh)).status).toBe(200);
   });
 
@@ -843,6 +846,7 @@ describe('a change of the password', () => {
     expect((await change()).status).toBe(503);
     app.supabase.heal();
     expect((await change()).json).toEqual({ redirectTo: '/' });
+    app.clock.advance(1_000);
     expect((await signIn(fresh)).status).toBe(200);
   });
 });

@@ -110,7 +110,7 @@ describe('a sign-in of one’s own', () => {
     expect(done.json).toEqual({ redirectTo: '/welcome' });
     expect(asked).toEqual([
       ['accept', ada.email],
-      ['onSignIn', ada.email, 'cookie', '/account', ['req']],
+      ['onSignIn', ada.email, 'cookie', '/account', ['req', 'identities']],
     ]);
   });
 
