@@ -33,7 +33,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
   },
   {
     'backend/webauthn/passkey-page.ts': [],
-    doors: ['express', 'node:crypto', 'node:http', 'valibot'],
+    doors: ['express', 'node:http', 'valibot'],
   },
   { 'every-entry.ts': [] },
   { 'b2b/index.ts': [], 'backend/index.ts': [] },
@@ -47,6 +47,7 @@ const ofRooms: Readonly<Record<string, readonly string[]>> = {
   'backend/throttle': ['rate-limiter-flexible'],
   'doors/resource': ['node:net'],
   'doors/sql': ['node:async_hooks'],
+  'doors/store-session': ['node:crypto'],
   'doors/websocket': ['node:stream'],
 };
 
