@@ -37,6 +37,9 @@ const parts = [
   part('backend/consent', /^backend\/consent\//),
 ];
 
+/** It alone may ask for a package that is not there, so no bundle may change it. */
+const express = 'express.cjs';
+
 const shared = {
   external: [
     /^node:/,
@@ -50,6 +53,15 @@ const shared = {
 } satisfies InputOptions;
 
 const readable = { dir: 'dist', minifyInternalExports: false } satisfies OutputOptions;
+
+/** `express.cjs` stays beside the code that imports it. */
+const besideExpress: Plugin = {
+  name: 'beside-express',
+  resolveId: (source) => (source === `./${express}` ? { id: source, external: true } : undefined),
+  generateBundle() {
+    this.emitFile({ type: 'asset', fileName: express, source: readFileSync(`lib/http/${express}`) });
+  },
+};
 
 /** An application may have one SDK: in its declarations, the types of the other one are `any`. */
 const optionalPeers: Plugin = {
@@ -73,9 +85,9 @@ const minifiedStandIns: Plugin = {
 await write(
   {
     ...shared,
-    plugins: [minifiedStandIns],
     input: { ...Object.fromEntries(imported.map((name) => [name, `lib/${name}.ts`])), ...commands },
     platform: 'node',
+    plugins: [besideExpress, minifiedStandIns],
     transform: { target: 'es2022' },
   },
   {

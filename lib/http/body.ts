@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import express from 'express';
 import { withDeadline } from '../tools/deadline.ts';
 import { isTooDeep } from '../tools/json.ts';
 import { AuthError } from '../errors.ts';
+import { useExpress } from './express.ts';
 
 /** The text fields of a form or a JSON object, and `credential`, whatever it is, as JSON text; other values are dropped. */
 export type Fields = ReadonlyMap<string, string>;
@@ -11,9 +11,17 @@ export type Fields = ReadonlyMap<string, string>;
 const maxBytes = 16 * 1024;
 const maxWaitMs = 10_000;
 
-// No inflating: clients do not compress a sign-in form, and a few bytes can inflate to many.
-const parseJson = express.json({ limit: maxBytes, inflate: false });
-const parseForm = express.urlencoded({ limit: maxBytes, inflate: false, extended: false, parameterLimit: 100 });
+let parsers: Readonly<Record<MediaType, Parser>> | undefined;
+
+/** No inflating: clients do not compress a sign-in form, and a few bytes can inflate to many. */
+function createParsers(): Readonly<Record<MediaType, Parser>> {
+  const express = useExpress();
+  const limits = { limit: maxBytes, inflate: false };
+  return {
+    json: express.json(limits),
+    form: express.urlencoded({ ...limits, extended: false, parameterLimit: 100 }),
+  };
+}
 
 /** A request after a body parser, ours or the application's. */
 interface ParsedRequest extends IncomingMessage {
@@ -79,7 +87,7 @@ function parsedBody({ readableEnded, body }: ParsedRequest): object {
 
 async function bodyOf(req: ParsedRequest, res: ServerResponse, type: MediaType): Promise<unknown> {
   // A parser for another type may have left an empty object and an unread body.
-  if (!req.readableEnded) await parse(type === 'json' ? parseJson : parseForm, req, res);
+  if (!req.readableEnded) await parse((parsers ??= createParsers())[type], req, res);
   // Behind some function platforms a request is complete before it is read, and no parser reads it.
   const { body } = req;
   if (Buffer.isBuffer(body)) return decode(body.toString('utf8'), type);

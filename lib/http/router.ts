@@ -1,4 +1,3 @@
-import express from 'express';
 import type { Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createPathMatcher, widenForConnect } from '../tools/paths/path-matcher.ts';
@@ -9,6 +8,7 @@ import { refuseCrossSite, refuseUnintended } from './origin.ts';
 import { registerRouter } from './adapter.ts';
 import type { Adapter, OwnPath } from './adapter.ts';
 import { challengeRedirect, refuse } from './error-reply.ts';
+import { useExpress } from './express.ts';
 import type { Next } from './next.ts';
 import { guard } from './guard/guard.ts';
 import { createMountCheck, isAnsweredLater } from './mount/mounts.ts';
@@ -88,7 +88,7 @@ type Handle = (req: IncomingMessage, res: ServerResponse, next: Next) => void;
  * tenth of Express' total, because a router leaves by `setImmediate`; instead of the layers it costs 0.3.
  */
 function routerOf(definition: Adapter, handle: Handle): Router {
-  const router: Router & { handle?: Handle } = express.Router();
+  const router: Router & { handle?: Handle } = useExpress().Router();
   const handleLayers = router.handle;
   router.handle = (req, res, next) => {
     if (router.stack.length === 0) {

@@ -3,6 +3,7 @@ import { isRecord } from '../tools/json.ts';
 import { didYouMean } from '../tools/nearest.ts';
 import { nodeProblem } from '../tools/node-version.ts';
 import { ConfigurationError } from '../errors.ts';
+import { expressProblems } from '../http/express.ts';
 import { unreadEnvFile } from './env-file.ts';
 import { isPathPrefix } from './shared.ts';
 
@@ -60,6 +61,7 @@ export function readOptions<Schema extends OptionsSchema>(
     ...problemsOf(parsed, rules.schema, variables),
     ...pathClashes(given, rules.paths),
     ...(rules.check?.(given, environment, variables) ?? []),
+    ...expressProblems,
     ...missingSdks(rules.sdks ?? []),
   ];
   if (parsed.success && problems.length === 0) return parsed.output;

@@ -1,0 +1,4 @@
+import express = require('express');
+
+declare const loaded: typeof express | undefined;
+export = loaded;
