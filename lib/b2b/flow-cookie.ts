@@ -71,7 +71,6 @@ export function createFlowCookies(parts: {
   const attributes = flowAttributes(parts.sameSite);
   const nameOf = (state: string): string => prefix + createHash('sha256').update(state).digest('hex').slice(0, 16);
   const remove = (name: string): CookieWrite => ({ name, value: undefined, attributes });
-
   const canceled = createBoundedMap<true>({ max: maxCanceled, ttlMs: flowMaxAge * 1000, now });
 
   async function open(name: string, cookies: RequestCookies): Promise<Flow | undefined> {
