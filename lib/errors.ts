@@ -1,4 +1,5 @@
 import { errorTable } from './error-table.ts';
+import { didYouMean } from './nearest.ts';
 
 export type AuthErrorCode = keyof typeof errorTable;
 
@@ -45,7 +46,7 @@ export class AuthError extends Error {
   readonly reason: string | undefined;
 
   constructor(code: AuthErrorCode, options: AuthErrorOptions = {}) {
-    const row = errorTable[code];
+    const row = rowOf(code);
     super(options.message ?? row.message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.status = row.status;
@@ -57,6 +58,18 @@ export class AuthError extends Error {
     this.reason = options.reason;
     this.headers = headersOf(this);
   }
+}
+
+/** @throws {TypeError} for what is no code, as from JavaScript; it names the one that is most likely meant */
+function rowOf(code: unknown): (typeof errorTable)[AuthErrorCode] {
+  if (typeof code === 'string' && Object.hasOwn(errorTable, code)) return errorTable[code as AuthErrorCode];
+  const known = Object.keys(errorTable);
+  const hint = didYouMean(
+    String(code),
+    known,
+    `the codes are ${known.slice(0, 3).join(', ')} and those of docs/errors.md`,
+  );
+  throw new TypeError(`AuthError has no code ${JSON.stringify(String(code))}: ${hint}`);
 }
 
 function headersOf({ retryAfter, allow, challenge }: Omit<AuthError, 'headers'>): Record<string, string> {

@@ -97,3 +97,20 @@ describe('messageOf', () => {
     },
   );
 });
+
+it.each([
+  ['forbiden', 'AuthError has no code "forbiden": did you mean forbidden?'],
+  ['signup-disabled', 'AuthError has no code "signup-disabled": did you mean signup_disabled?'],
+  ['__proto__', /^AuthError has no code "__proto__": the codes are .*docs\/errors\.md$/],
+  ['toString', /^AuthError has no code "toString"/],
+  [undefined, /^AuthError has no code "undefined"/],
+  [403, /^AuthError has no code "403"/],
+  [Symbol('x'), /^AuthError has no code/],
+])(
+  'an AuthError of an unknown code, such as from JavaScript, is a TypeError that names the nearest one: %p',
+  (code, message) => {
+    const make = () => new AuthError(code as AuthErrorCode);
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(message);
+  },
+);

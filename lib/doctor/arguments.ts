@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { nearestName } from '../tools/nearest.ts';
+import { nearestName } from '../nearest.ts';
 import { isHttpUrl, isPathPrefix } from '../options/shared.ts';
 import type { AdapterName } from '../types.ts';
 

@@ -1,4 +1,4 @@
-import { nearestName } from '../tools/nearest.ts';
+import { nearestName } from '../nearest.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName } from '../types.ts';
 import type { Add } from './report.ts';

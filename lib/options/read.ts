@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { isRecord } from '../tools/json.ts';
-import { didYouMean } from '../tools/nearest.ts';
+import { didYouMean } from '../nearest.ts';
 import { nodeProblem } from '../tools/node-version.ts';
 import { ConfigurationError } from '../errors.ts';
 import { expressProblems } from '../http/express.ts';

@@ -1,4 +1,4 @@
-import { didYouMean, nearestName } from '../../lib/tools/nearest.ts';
+import { didYouMean, nearestName } from '../lib/nearest.ts';
 
 const known = ['clientId', 'protectedRoutes', 'loginPath', 'logoutPath', 'signUpPath', 'lockTtl', 'now'];
 
