@@ -58,12 +58,15 @@ it.each<[AuthErrorCode, number, string, string]>([
   );
 });
 
-it('for a failure that no sign-in mends leads to the start page alone, without a word about a sign-in', () => {
-  const { status, markup } = pageFor('action_failed');
-  expect(status).toBe(400);
-  expect(markup).toContain('<p class="actions"><a class="button" href="/">Back to home</a>');
-  expect(markup.replace(/<p class="reference".*/, '')).not.toMatch(/sign/i);
-});
+it.each(['action_failed', 'authorization_expired', 'redirect_refused'] as const)(
+  'for %s, which no sign-in mends, leads to the start page alone, without a word about a sign-in',
+  (code) => {
+    const { status, markup } = pageFor(code);
+    expect(status).toBe(400);
+    expect(markup).toContain('<p class="actions"><a class="button" href="/">Back to home</a>');
+    expect(markup.replace(/<p class="reference".*/, '')).not.toMatch(/sign/i);
+  },
+);
 
 it('repeats nothing: the heading and the message use different words', () => {
   for (const code of [

@@ -117,8 +117,12 @@ function linksOf({ signInUrl, account, home, brand }: ErrorPageParts): Readonly<
   return { signIn: signInUrl, otherAccount: account?.otherUrl, home, help: brand.links.help };
 }
 
-/** Failures that no sign-in mends: most who meet them are signed in. */
-const besideSignIn: ReadonlySet<AuthErrorCode> = new Set(['action_failed']);
+/** Failures that no sign-in mends: those who meet them are signed in, or would meet them again. */
+const besideSignIn: ReadonlySet<AuthErrorCode> = new Set([
+  'action_failed',
+  'authorization_expired',
+  'redirect_refused',
+]);
 
 function signsIn({ code }: AuthError): boolean {
   return !besideSignIn.has(code);

@@ -377,6 +377,13 @@ describe('an answer of the provider', () => {
   const errorOf = ({ status, json }: Answer) => [status, json.error?.code];
   const scopes = (count: number): string => Array.from({ length: count }, (_, index) => `scope:${index}`).join(' ');
 
+  it('with an unsafe address offers someone who is signed in no sign-in', async () => {
+    const visitor = await startWith(details, (answer) => ({ ...answer, redirect_uri: 'javascript:alert(1)' }));
+    const { status, text } = await visitor.get(consentUrl(ask()));
+    expect([status, text]).toEqual([400, expect.stringContaining('its own address isn’t safe')]);
+    expect([...text.matchAll(/<a\b[^>]*>([^<]*)<\/a>/g)].map(([, label]) => label)).toEqual(['Back to home']);
+  });
+
   it.each<[string, (answer: any) => unknown, number, string]>([
     ['without a user', (answer) => ({ ...answer, user: undefined }), 502, 'provider_refused'],
     ['for another user', (answer) => ({ ...answer, user: { id: 'another' } }), 502, 'provider_refused'],
