@@ -105,8 +105,7 @@ export function createFlowCookies(parts: {
     },
     async pending(cookies) {
       const names = flowNames(cookies, prefix).slice(0, limits.flows);
-      const opened = await Promise.all(names.map((name) => open(name, cookies)));
-      return opened.filter((flow) => flow !== undefined);
+      return (await Promise.all(names.map((name) => open(name, cookies)))).filter((flow) => flow !== undefined);
     },
     finish: (state) => [remove(nameOf(state))],
     async cancelAll(cookies) {

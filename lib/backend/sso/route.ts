@@ -1,4 +1,5 @@
 import { AuthError } from '../../errors.ts';
+import { isScripted } from '../../http/message.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import type { Fields } from '../../http/body.ts';
 import { isHttpUrl } from '../../options/shared.ts';
@@ -43,7 +44,8 @@ async function startSso(
       const result = await call.auth.signInWithSSO({ domain, options });
       const url = call.unwrap(result)?.url ?? '';
       if (!isHttpUrl(url)) throw new AuthError('provider_refused');
-      return { url, writes: flows.remember(call.started(), { kind: 'oauth', returnTo }, request.cookies) };
+      const mark = isScripted(request.req) ? 'scripted' : undefined;
+      return { url, writes: flows.remember(call.started(), { kind: 'oauth', returnTo, mark }, request.cookies) };
     });
   const { url, writes } = await attempts.run(request.req, undefined, () => ask().catch(asUnavailable));
   request.writeCookies(writes);
