@@ -13,6 +13,7 @@ import { otherLinkAnswer } from '../forms/mail.ts';
 import { confirmPage } from './page.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
+import type { FlowKind, SignInFlow } from '../supabase/flow-cookies.ts';
 import { isOwnRefusal } from '../supabase/provider-errors.ts';
 import { readPending } from '../sign-in/pending.ts';
 import { needsOf, stepUrl, storeSignIn } from '../sign-in/sign-in.ts';
@@ -72,7 +73,7 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
     (request, fields) => {
       const parameter = (name: string) => (fields ?? request.query).get(name) ?? undefined;
       const isLink = parameter('token_hash') !== undefined || parameter('type') !== undefined;
-      return isLink ? readLink(request, parameter) : findQuestion(backend, request, fields);
+      return isLink ? readLink(backend, request, parameter) : findQuestion(backend, request, fields);
     },
   );
 }
@@ -105,11 +106,30 @@ async function urlOfFirstPress(
 }
 
 /** @throws {AuthError} `invalid_request` */
-function readLink(request: AuthRequest, parameter: (name: string) => string | undefined): Link {
+function readLink(
+  backend: BackendContext,
+  request: AuthRequest,
+  parameter: (name: string) => string | undefined,
+): Link {
   const given = parameter('type');
   const type = types.find((known) => known === given);
   const tokenHash = parameter('token_hash') ?? '';
   if (type === undefined || !/^[A-Za-z0-9_-]{1,256}$/.test(tokenHash)) throw new AuthError('invalid_request');
   // Supabase's own templates call it `next`.
-  return { tokenHash, type, returnTo: request.returnTo(parameter('returnTo') ?? parameter('next')) };
+  const ofTemplate = request.returnTo(parameter('returnTo') ?? parameter('next'));
+  return { tokenHash, type, returnTo: request.returnTo(mailFlow(backend, request, type)?.returnTo, ofTemplate) };
 }
+
+/** The flow in which this browser asked for the mail: it knows where the person was going, and a template is the same for everyone. */
+function mailFlow({ flows }: BackendContext, request: AuthRequest, type: EmailOtpType): SignInFlow | undefined {
+  const kind = flowKinds.get(type);
+  return flows.pending(request.cookies).find((flow) => flow.kind === kind);
+}
+
+/** No browser asks for an invitation, and none here for a change of its address. */
+const flowKinds: ReadonlyMap<EmailOtpType, FlowKind> = new Map([
+  ['email', 'mail'],
+  ['signup', 'mail'],
+  ['magiclink', 'mail'],
+  ['recovery', 'recovery'],
+]);

@@ -1,0 +1,48 @@
+import { ada, postForm, startBackendApp } from '../../support/backend-app.ts';
+import { closeAfterEach } from '../../support/close-after-each.ts';
+import type { Visitor } from '../../support/visitor.ts';
+
+const closing = closeAfterEach();
+const start = () => closing(startBackendApp({ standIn: { autoconfirm: false } }));
+
+/** Opens the page of a template's link and presses its button. */
+async function press(visitor: Visitor, tokenHash: string, type: string): Promise<string | undefined> {
+  const page = await visitor.get(`/auth/confirm?token_hash=${tokenHash}&type=${type}&returnTo=/template`);
+  const returnTo = /name="returnTo" value="([^"]*)"/.exec(page.text)?.[1] ?? '/';
+  const fields = { token_hash: tokenHash, type, returnTo };
+  return (await postForm(visitor, '/auth/confirm', fields)).headers.location;
+}
+
+describe('a link to /auth/confirm', () => {
+  it('leads where this browser was going when it asked for the mail, and elsewhere where the template says', async () => {
+    const app = await start();
+    const visitor = app.visitor();
+    await postForm(visitor, '/auth/forgot', { email: ada.email, returnTo: '/account/items?page=2' });
+    const { tokenHash } = app.supabase.mails.at(-1)!;
+    const other = await app.visitor().get(`/auth/confirm?token_hash=${tokenHash}&type=recovery&returnTo=/template`);
+    expect(other.text).toContain('name="returnTo" value="/template"');
+    const next = await press(visitor, tokenHash, 'recovery');
+    expect(next).toBe(`/auth/password?returnTo=${encodeURIComponent('/account/items?page=2')}`);
+  });
+
+  it('leads back to the page that a sign-up came from', async () => {
+    const app = await start();
+    const visitor = app.visitor();
+    const account = { email: 'new@example.com', password: 'three unlikely words' };
+    await postForm(visitor, '/auth/signup', { ...account, returnTo: '/account/items' });
+    expect(await press(visitor, app.supabase.mails.at(-1)!.tokenHash, 'email')).toBe('/account/items');
+  });
+
+  it('takes no way back of a mail of another kind', async () => {
+    const app = await start();
+    const visitor = app.visitor();
+    await postForm(visitor, '/auth/signup', {
+      email: 'new@example.com',
+      password: 'three unlikely words',
+      returnTo: '/account',
+    });
+    await postForm(app.visitor(), '/auth/forgot', { email: ada.email });
+    const { tokenHash } = app.supabase.mails.at(-1)!;
+    expect(await press(visitor, tokenHash, 'recovery')).toBe('/auth/password?returnTo=%2Ftemplate');
+  });
+});
