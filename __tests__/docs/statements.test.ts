@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
+import { WorkOS } from '@workos-inc/node';
 import { paths as backendPaths } from '../../lib/backend/option-schema.ts';
 import { readB2bOptions } from '../../lib/b2b/options.ts';
 import { createB2bClient, createBackendClient } from '../../lib/client/index.ts';
@@ -220,6 +221,23 @@ describe('docs/moving/passport.md', () => {
   it('says what to install first where npm refuses Express below 4.20', () => {
     expect(page).toContain('npm install express@4');
   });
+});
+
+it('docs/moving/workos-sdk.md names calls that the SDK of today has, and former ones that it has not', () => {
+  const sdk: object = new WorkOS('sk_test_names');
+  const has = (path: string): boolean =>
+    path.split('.').reduce<unknown>((value, name) => Reflect.get(Object(value) as object, name), sdk) !== undefined;
+  const [, table = ''] = /## From SDK 7[^]*?\n(\|[^]*?)\n\n/.exec(read('docs/moving/workos-sdk.md')) ?? [];
+  const rows = table.split('\n').map((row) => row.split('|'));
+  const callsOf = (cell = ''): string[] =>
+    [...cell.matchAll(/`(?:workos\.)?((?:[a-z]\w+\.)?[a-z]\w+)[^`]*`/gi)]
+      .map(([, call = '']) => call)
+      .filter((call) => call.includes('.') || ['mfa', 'portal', 'multiFactorAuth', 'adminPortal'].includes(call));
+  const now = rows.flatMap(([, , cell]) => callsOf(cell));
+  const former = rows.flatMap(([, cell]) => callsOf(cell)).filter((call) => !now.includes(call));
+  expect(now.length).toBeGreaterThan(7);
+  expect(now.filter((call) => !has(call))).toEqual([]);
+  expect(former.filter((call) => has(call) && !call.endsWith('.listOrganizationMemberships'))).toEqual([]);
 });
 
 it('docs/mcp.md leads to the consent pages', () => {
