@@ -144,7 +144,10 @@ describe('adding an authenticator app', () => {
     isOver = when === 'while';
     if (when === 'before') for (const { id } of app.supabase.sessionsOf(ada.email)) app.supabase.revokeSession(id);
     const answer = await postForm(visitor, '/auth/enroll', { returnTo: '/account' });
-    expect([answer.status, answer.headers.location]).toEqual([303, '/auth/login?returnTo=%2Faccount']);
+    expect([answer.status, answer.headers.location]).toEqual([
+      303,
+      `/auth/login?returnTo=${encodeURIComponent('/auth/enroll?returnTo=%2Faccount')}`,
+    ]);
     expect([...visitor.cookies.keys()]).toEqual([]);
   });
 
@@ -220,7 +223,10 @@ describe('adding an authenticator app', () => {
     await start({ standIn: { anonymousUsers: true } });
     const stranger = app.visitor();
     const page = await stranger.get('/auth/enroll?returnTo=/account');
-    expect([page.status, page.headers.location]).toEqual([302, '/auth/login?returnTo=%2Faccount']);
+    expect([page.status, page.headers.location]).toEqual([
+      302,
+      `/auth/login?returnTo=${encodeURIComponent('/auth/enroll?returnTo=%2Faccount')}`,
+    ]);
     expect((await stranger.postJson('/auth/enroll', {})).status).toBe(401);
     app.supabase.addFactor(ada.email);
     await postForm(stranger, '/auth/login', ada);

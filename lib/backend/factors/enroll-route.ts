@@ -50,11 +50,11 @@ export function enrollRoute(backend: BackendContext): AuthRoute {
 async function ask(backend: BackendContext, request: AuthRequest, returnTo: string): Promise<FactorRequest | Reply> {
   const subject = await sessionOf(backend, request);
   if (subject?.session.user.isAnonymous === true) throw new AuthError('forbidden');
-  const asked = await askFactors(backend, request, subject, returnTo);
+  const asked = await askFactors(backend, request, subject, returnTo, wayBackTo(backend, request, returnTo));
   if ('status' in asked) return asked;
   const isRaised = asked.subject.session.claims['aal'] === 'aal2';
   const isNeeded = asked.factors.verified.length > 0 && !isRaised;
-  return isNeeded ? secondFactorFirst(backend, request, wayBackTo(backend, request, returnTo)) : asked;
+  return isNeeded ? secondFactorFirst(backend, request, asked.wayBack) : asked;
 }
 
 /** This page, which a missing step leads back to. */
@@ -114,11 +114,11 @@ async function confirmKey(backend: BackendContext, asked: FactorRequest, fields:
 
 /** @throws {AuthError} the given error, where new tokens claim the same again */
 async function raiseAgain(backend: BackendContext, asked: FactorRequest, error: AuthError): Promise<Reply> {
-  const { request, subject, returnTo } = asked;
+  const { request, subject, wayBack } = asked;
   const isLowered = await renewLowered(backend, request, subject);
-  if (isLowered === undefined) return endOver(backend, request, subject, returnTo);
+  if (isLowered === undefined) return endOver(backend, request, subject, wayBack);
   if (!isLowered) throw error;
-  return secondFactorFirst(backend, request, wayBackTo(backend, request, returnTo));
+  return secondFactorFirst(backend, request, wayBack);
 }
 
 async function start(backend: BackendContext, { request, subject, returnTo, user }: FactorRequest): Promise<Reply> {
@@ -151,7 +151,7 @@ function ownFactor({ factors }: FactorRequest, factorId: string | undefined): Fa
 
 /** A page asks first; JSON clients ask by themselves. */
 async function remove(backend: BackendContext, asked: FactorRequest, factorId: string, isSure: boolean): Promise<Next> {
-  const { request, subject, returnTo, factors } = asked;
+  const { request, subject, factors } = asked;
   const factor = ownFactor(asked, factorId);
   if (factor?.isVerified === true) {
     const left = (list: readonly Factor[]): number => list.filter(({ id }) => id !== factor.id).length;
@@ -171,8 +171,7 @@ async function remove(backend: BackendContext, asked: FactorRequest, factorId: s
     backend.explain('the session will be renewed by the next request: %s', String(error));
     return true;
   });
-  if (isLowered === undefined) return endOver(backend, request, subject, returnTo);
-  return wayBackTo(backend, request, returnTo);
+  return isLowered === undefined ? endOver(backend, request, subject, asked.wayBack) : asked.wayBack;
 }
 
 function askRemoval(backend: BackendContext, { request, returnTo, factors }: FactorRequest, factor: Factor): Reply {

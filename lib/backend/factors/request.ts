@@ -18,21 +18,27 @@ export interface FactorRequest extends UserFactors {
   readonly request: AuthRequest;
   readonly subject: Subject;
   readonly returnTo: string;
+  /** Where a sign-in leads that comes first. */
+  readonly wayBack: string;
 }
 
-/** @returns a reply where there is neither a pending sign-in nor a session, or the backend has ended it */
+/**
+ * @param wayBack where a sign-in leads that comes first
+ * @returns a reply where there is neither a pending sign-in nor a session, or the backend has ended it
+ */
 export async function askFactors(
   backend: BackendContext,
   request: AuthRequest,
   subject: Subject | undefined,
   returnTo: string,
+  wayBack = returnTo,
 ): Promise<FactorRequest | Reply> {
-  if (subject === undefined) return signInFirst(request, returnTo);
+  if (subject === undefined) return signInFirst(request, wayBack);
   try {
-    return { request, subject, returnTo, ...(await listFactors(backend, request, subject.content)) };
+    return { request, subject, returnTo, wayBack, ...(await listFactors(backend, request, subject.content)) };
   } catch (error) {
     if (!isSessionOver(error)) throw error;
-    return endOver(backend, request, subject, returnTo);
+    return endOver(backend, request, subject, wayBack);
   }
 }
 
@@ -42,10 +48,10 @@ export async function askFactors(
  */
 export async function replyToEnd(
   backend: BackendContext,
-  { request, subject, returnTo }: FactorRequest,
+  { request, subject, returnTo, wayBack }: FactorRequest,
   failure: unknown,
 ): Promise<Reply | undefined> {
-  if (isSessionOver(failure)) return endOver(backend, request, subject, returnTo);
+  if (isSessionOver(failure)) return endOver(backend, request, subject, wayBack);
   if (!isRejected(failure)) return undefined;
   await endHere(backend, request, subject);
   const { code, cause, reason } = failure;

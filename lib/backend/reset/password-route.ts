@@ -16,13 +16,13 @@ import { readNewPassword } from '../forms/new-password.ts';
 import { passwordPage } from './page.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
-import { markTried } from '../sign-in/pending.ts';
+import { holdsPending, markTried } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import { isOwnRefusal, organizationSignIn } from '../supabase/provider-errors.ts';
 import { issuedContent } from '../supabase/session-cookie.ts';
 import { checkPresent, emailWithPassword, endOtherSessions, isOfOrganization, setPassword } from './set-password.ts';
 import { advance, prepareSignIn, stepUrl, storeSignIn } from '../sign-in/sign-in.ts';
-import { endOver, renewDenied, sessionOf, subjectOf } from '../sign-in/subject.ts';
+import { endOver, renewDenied, sessionOf, signInFirst, subjectOf } from '../sign-in/subject.ts';
 import type { Subject } from '../sign-in/subject.ts';
 
 /** A request about a new password; without a subject its link has expired. */
@@ -46,7 +46,10 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
     },
     async (request, fields) => {
       const subject = await findSubject(backend, request, fields);
-      return { subject, returnTo: readReturnTo(request, fields, subject?.pending?.returnTo) };
+      const returnTo = readReturnTo(request, fields, subject?.pending?.returnTo);
+      if (subject === undefined && isOfSession(backend, request, fields))
+        return signInFirst(request, localUrl(request, backend.settings.passwordPath, returnTo));
+      return { subject, returnTo };
     },
   );
 }
@@ -89,6 +92,12 @@ async function askFactor(
 function findSubject(backend: BackendContext, request: AuthRequest, fields?: Fields): Promise<Subject | undefined> {
   const isOfSession = fields?.has('currentPassword') === true;
   return isOfSession ? sessionOf(backend, request) : subjectOf(backend, request, 'password');
+}
+
+/** Whether someone wants to change a password, and not to set one after a link: a link's sign-in has a cookie. */
+function isOfSession(backend: BackendContext, request: AuthRequest, fields?: Fields): boolean {
+  if (fields !== undefined) return fields.has('currentPassword');
+  return !holdsPending(backend, request);
 }
 
 /** Whether the form was shown for this account: another tab may have signed in as another one meanwhile. */

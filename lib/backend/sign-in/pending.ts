@@ -105,6 +105,12 @@ async function* livePending(
   }
 }
 
+/** Whether the browser has sent one, also one that is over. */
+export function holdsPending(backend: BackendContext, { cookies }: AuthRequest): boolean {
+  const name = cookieName(backend);
+  return [...cookies.keys()].some((each) => each === name || each.startsWith(`${name}.`));
+}
+
 /** Deletes the cookie of a completed one. */
 export function clearPending(backend: BackendContext, request: AuthRequest): void {
   writePending(backend, request, undefined);
