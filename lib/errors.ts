@@ -80,6 +80,12 @@ function headersOf({ retryAfter, allow, challenge }: Omit<AuthError, 'headers'>)
   };
 }
 
+/** Adds what a guard asks for (RFC 6750 §3), so that `onError` finds it with the other headers. A challenge of the error's own stays. */
+export function addChallenge(error: AuthError, challenge: string): void {
+  if (error.challenge !== undefined) return;
+  Object.assign(error, { headers: { ...error.headers, 'WWW-Authenticate': challenge } });
+}
+
 /** An application's error may contain any text, and Node throws at a line break. */
 export function headerText(value: unknown): string {
   return String(value).replaceAll(/[^\t\x20-\x7e]/g, '');

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { AuthError } from '../../errors.ts';
+import { AuthError, addChallenge } from '../../errors.ts';
 import { NotAccepted } from '../accept.ts';
 import type { ClientFacts } from '../../session/source.ts';
 import type { Session } from '../../types.ts';
@@ -71,8 +71,11 @@ export function refuseBearer(
 ): void {
   if (error instanceof AuthError) {
     const value = challenge(error);
-    // Set on `res`, so that `onError` keeps it.
-    if (value !== undefined && isHeadOpen(request.res)) request.res.setHeader('WWW-Authenticate', value);
+    if (value !== undefined) {
+      addChallenge(error, value);
+      // Also on `res`, for an `onError` that writes no headers.
+      if (isHeadOpen(request.res)) request.res.setHeader('WWW-Authenticate', value);
+    }
   }
   refuse(request, error, next, bearerErrorReply);
 }
