@@ -86,6 +86,31 @@ describe('passportShape', () => {
     expect((await visitor.get('/old')).json).toEqual([null, null, false, true]);
   });
 
+  it('leaves a public page up in an outage, and tells who asks that it does not know', async () => {
+    const asked = (req: OldRequest, question: 'isAuthenticated' | 'isUnauthenticated'): unknown => {
+      try {
+        return req[question]();
+      } catch (error) {
+        return (error as { status?: number }).status;
+      }
+    };
+    const { clock, workos, ...started } = await start({}, (req, res) => [
+      req.user ?? null,
+      res.locals?.user ?? null,
+      asked(req, 'isAuthenticated'),
+      asked(req, 'isUnauthenticated'),
+    ]);
+    const visitor = await started.signedIn();
+    clock.advance(3600_000);
+    workos.switches.outage = { token: 'refuse' };
+    try {
+      const answer = await visitor.get('/old');
+      expect([answer.status, answer.json]).toEqual([200, [null, null, 503, 503]]);
+    } finally {
+      workos.switches.outage = {};
+    }
+  });
+
   it('asks load once per request, with the session and the request', async () => {
     const load = jest.fn((_session: unknown, req: IncomingMessage) => ({ name: String(req.url) }));
     const visitor = await (await start({ load, adapter: 'b2b' }, shape)).signedIn();

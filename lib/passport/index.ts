@@ -1,7 +1,7 @@
 /** `express-auth-adapters/passport`: the members that Passport gives a request, for code that still reads them. */
 import { asError, passToNext } from '../http/next.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ConfigurationError } from '../errors.ts';
+import { ConfigurationError, isOutage } from '../errors.ts';
 import { getSession } from '../http/get-session.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
 
@@ -35,6 +35,9 @@ export type PassportShape = (req: IncomingMessage, res: ServerResponse, next: (e
  * `req.login` and `req.logout` (also `logIn`, `logOut`) fail and say what to use instead: to their callback where they
  * have one, else by throwing.
  *
+ * Where an access token has expired and the provider is out of reach, `req.user` is `undefined`, and the two questions throw the
+ * `AuthError` `provider_unavailable` (503): a public page that does not ask stays up.
+ *
  * @throws {ConfigurationError} without `load`; on a request, where no adapter was mounted before
  * @example app.use(passportShape({ load: ({ user }) => users.find(user.id) }));
  */
@@ -46,10 +49,19 @@ export function passportShape<User, Name extends AdapterName = AdapterName>(
   async function shape(req: IncomingMessage, res: ServerResponse): Promise<void> {
     // At first no user, also for an error handler: what other code has set before is not trusted.
     setUser(req, res, undefined);
-    const session: Session | null = adapter === undefined ? await getSession(req) : await getSession(req, adapter);
+    const session = await find(req).catch((error: unknown) => {
+      if (!isOutage(error)) throw error;
+      // Public pages stay up. Who asks gets the error: an outage is no sign-out.
+      askInVain(req, error);
+      return null;
+    });
     const user = session === null ? null : await load(session as SessionOf<Name>, req);
     // As Passport's own `isAuthenticated`.
     if (Boolean(user)) setUser(req, res, user);
+  }
+
+  function find(req: IncomingMessage): Promise<Session | null> {
+    return adapter === undefined ? getSession(req) : getSession(req, adapter);
   }
 
   return (req, res, next) => {
@@ -65,6 +77,13 @@ function setUser(req: IncomingMessage, res: ServerResponse & { locals?: object }
   const questions = { isAuthenticated: () => isSignedIn, isUnauthenticated: () => !isSignedIn };
   Object.assign(req, { user, ...questions, ...instead });
   res.locals = Object.assign(res.locals ?? {}, { user });
+}
+
+function askInVain(req: IncomingMessage, error: unknown): void {
+  const ask = (): never => {
+    throw error;
+  };
+  Object.assign(req, { isAuthenticated: ask, isUnauthenticated: ask });
 }
 
 /** @param options a caller without types may leave them out */
