@@ -32,6 +32,18 @@ function appOf(auth: express.RequestHandler): express.Express {
   return app;
 }
 
+it.each([
+  ['b2b', () => createB2bTestKit({ pathPrefix: '/v1/auth' }), b2bAuth],
+  ['backend', () => createBackendTestKit({ pathPrefix: '/v1/auth' }), backendAuth],
+] as const)('kit.signIn of %s with hooks signs in below pathPrefix', async (_name, createKit, createAuth) => {
+  const onSignIn = jest.fn();
+  const kit = createKit();
+  const app = appOf(createAuth({ onSignIn: () => void onSignIn(), ...kit.options }));
+  const agent = await kit.signIn(request.agent(app), ada, { hooks: true });
+  await agent.get('/me').expect(200, ada.user.email);
+  expect(onSignIn).toHaveBeenCalledTimes(1);
+});
+
 describe.each(['b2b', 'backend'] as const)('kit.signIn of %s', (adapter) => {
   const onSignIn = jest.fn<(facts: { session: { user: { email?: string | null } } }) => undefined>();
   const onEvent = jest.fn<(event: { type: string }) => undefined>();

@@ -14,7 +14,10 @@ export interface TestSignInOptions {
    * The agent must be one of supertest: `request.agent(app)`. Default `false`: neither runs.
    */
   readonly hooks?: boolean;
-  /** Where the sign-in starts, with `hooks`: the path of `/login` (B2B, default) or of `/auth/confirm` (backend, default). */
+  /**
+   * Where the sign-in starts, with `hooks`: the path of `/login` (B2B, default) or of `/auth/confirm` (backend, default). The kit's
+   * `pathPrefix` moves the default.
+   */
   readonly path?: string;
 }
 

@@ -3,6 +3,7 @@ import type { B2bAuthOptions } from '../b2b/index.ts';
 import { switchOrganization } from '../b2b/organizations/testing.ts';
 import type { OrganizationsTestSession } from '../b2b/organizations/testing.ts';
 import { createSeal } from '../b2b/seal.ts';
+import { prefixPath } from '../client/send.ts';
 import { writeChunks } from '../tools/cookie-chunks.ts';
 import { defined } from '../tools/json.ts';
 import type { B2bUser, Impersonator, Json } from '../types.ts';
@@ -19,6 +20,8 @@ export interface B2bTestKitOptions {
   readonly cookiePassword?: string;
   /** Default `b2b-session`, as the adapter's. */
   readonly cookieName?: string;
+  /** The adapter's option of this name; `kit.options` passes it on. */
+  readonly pathPrefix?: string;
   /** The clock of kit and adapter, in milliseconds since the epoch. */
   readonly now?: () => number;
 }
@@ -43,7 +46,7 @@ export interface B2bTestKit extends SignIns<B2bTestSession> {
   /** For `b2bAuth`: `b2bAuth({ ...yourOptions, ...kit.options })`. */
   readonly options: Pick<
     B2bAuthOptions,
-    'clientId' | 'apiKey' | 'authkitDomain' | 'cookiePassword' | 'cookieName' | 'fetch' | 'now'
+    'clientId' | 'apiKey' | 'authkitDomain' | 'cookiePassword' | 'cookieName' | 'pathPrefix' | 'fetch' | 'now'
   >;
   /**
    * Simulates the hosted page.
@@ -110,7 +113,12 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
   }
 
   return {
-    ...createSignIns({ cookieName, cookieOf, tokenOf, enter: createEnter(workos) }),
+    ...createSignIns({
+      cookieName,
+      cookieOf,
+      tokenOf,
+      enter: createEnter(workos, prefixPath(given.pathPrefix, '/login')),
+    }),
     options: {
       clientId,
       apiKey: `sk_testing_${randomBytes(12).toString('hex')}`,
@@ -118,7 +126,7 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
       cookiePassword,
       cookieName,
       fetch,
-      ...defined({ now: given.now }),
+      ...defined({ now: given.now, pathPrefix: given.pathPrefix }),
     },
     authorize(authorizationUrl, session) {
       refuseInProduction();
@@ -142,8 +150,8 @@ function callbackOf(workos: InMemoryWorkos, authorizationUrl: string, session: B
 }
 
 /** Signs in at `/login` and the callback. */
-function createEnter(workos: InMemoryWorkos): Enter<B2bTestSession> {
-  return async (agent, session, path = '/login') => {
+function createEnter(workos: InMemoryWorkos, loginPath: string): Enter<B2bTestSession> {
+  return async (agent, session, path = loginPath) => {
     const start = await agent.get(path);
     const { status, headers } = start;
     const { location = '' } = headers;

@@ -8,6 +8,7 @@ import type { PasskeysTestKit } from '../backend/passkeys/testing.ts';
 import type { BackendAuthOptions } from '../backend/index.ts';
 import { createSessionCookie } from '../backend/supabase/session-cookie.ts';
 import { encodePending } from '../backend/sign-in/pending.ts';
+import { prefixPath } from '../client/send.ts';
 import { writeChunks } from '../tools/cookie-chunks.ts';
 import { defined } from '../tools/json.ts';
 import type { BackendTokens } from '../types.ts';
@@ -29,6 +30,8 @@ export interface BackendTestKitOptions {
   readonly url?: string;
   /** Default: `sb-<first label of the project's host>-auth-token`, as the adapter's. */
   readonly cookieName?: string;
+  /** The adapter's option of this name; `kit.options` passes it on. */
+  readonly pathPrefix?: string;
   /** The clock of kit and adapter, in milliseconds since the epoch. */
   readonly now?: () => number;
   /** Answers calls that are not part of sign-in, such as `/rest/v1/…` of `getSupabaseClient`. Default: a 501, and a warning. */
@@ -37,7 +40,7 @@ export interface BackendTestKitOptions {
 
 export interface BackendTestKit extends SignIns<BackendTestSession>, ConsentTestKit, FactorsTestKit, PasskeysTestKit {
   /** For `backendAuth`: `backendAuth({ ...yourOptions, ...kit.options })`. */
-  readonly options: Pick<BackendAuthOptions, 'url' | 'anonKey' | 'cookieName' | 'fetch' | 'now'>;
+  readonly options: Pick<BackendAuthOptions, 'url' | 'anonKey' | 'cookieName' | 'pathPrefix' | 'fetch' | 'now'>;
   /**
    * The tokens of a person, for a route of yours that calls `storeSession`. With `pending: 'factor'` it leads to the second factor.
    *
@@ -90,13 +93,18 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
   }
 
   return {
-    ...createSignIns({ cookieName, cookieOf, tokenOf, enter: createEnter(supabase) }),
+    ...createSignIns({
+      cookieName,
+      cookieOf,
+      tokenOf,
+      enter: createEnter(supabase, prefixPath(given.pathPrefix, '/auth/confirm')),
+    }),
     options: {
       url,
       anonKey: `sb_publishable_testing_${randomBytes(12).toString('hex')}`,
       cookieName,
       fetch,
-      ...defined({ now: given.now }),
+      ...defined({ now: given.now, pathPrefix: given.pathPrefix }),
     },
     ...createFactorsKit(supabase),
     ...createPasskeysKit(supabase),
@@ -111,8 +119,8 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
 }
 
 /** Signs in by the link of an email at `/auth/confirm`. */
-function createEnter(supabase: InMemorySupabase): Enter<BackendTestSession> {
-  return async (agent, session = {}, path = '/auth/confirm') => {
+function createEnter(supabase: InMemorySupabase, confirmPath: string): Enter<BackendTestSession> {
+  return async (agent, session = {}, path = confirmPath) => {
     const type = session.pending === 'recovery' ? 'recovery' : 'magiclink';
     const link = { token_hash: supabase.mail(session), type };
     const send = (body: object) => agent.post(path).set('Accept', 'application/json').send(body);
