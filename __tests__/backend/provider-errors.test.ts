@@ -225,6 +225,8 @@ describe('a failure that a callback reports', () => {
     ['server_error', 'weak_password', 'sign_in_failed', undefined],
     ['server_error', 'mfa_verification_failed', 'sign_in_failed', undefined],
     ['server_error', 'captcha_failed', 'sign_in_failed', undefined],
+    ['server_error', 'bad_jwt', 'sign_in_failed', undefined],
+    ['server_error', 'session_not_found', 'sign_in_failed', undefined],
   ] as const)('%s %s is %s', (error, errorCode, code, retryAfter) => {
     expect(callbackError(error, errorCode)).toMatchObject({ code, retryAfter });
   });

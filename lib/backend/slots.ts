@@ -77,6 +77,8 @@ export interface Ways {
   readonly forgot?: string;
   /** Sends the email again that confirms an address. */
   readonly resend?: string;
+  /** Sends a code and a link that sign in. */
+  readonly code?: string;
 }
 
 /** What a room adds to the sign-in page and to its route. */

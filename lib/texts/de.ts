@@ -144,6 +144,8 @@ export const de: Translation = {
   linkExpiredText:
     'Er wurde bereits verwendet oder ist abgelaufen. Fordern Sie einen neuen an, um Ihr Passwort zu wählen.',
   newLinkButton: 'Neuen Link anfordern',
+  changeLinkExpiredText:
+    'Er wurde bereits verwendet oder ist abgelaufen. Wenn an Ihre andere Adresse eine E-Mail kam, funktioniert deren Link weiterhin.',
   mailHint: 'Nichts angekommen? Sehen Sie im Spam-Ordner nach.',
   resendButton: 'E-Mail erneut senden',
   backToSignIn: 'Zurück zur Anmeldung',

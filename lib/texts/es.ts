@@ -129,6 +129,8 @@ export const es: Translation = {
   linkExpiredHeading: 'Este enlace ya no funciona',
   linkExpiredText: 'Ya se ha usado o ha caducado. Solicita uno nuevo para elegir tu contraseña.',
   newLinkButton: 'Solicitar un enlace nuevo',
+  changeLinkExpiredText:
+    'Ya se ha usado o ha caducado. Si llegó un correo a tu otra dirección, su enlace sigue funcionando.',
   mailHint: '¿No te ha llegado? Mira en la carpeta de correo no deseado.',
   resendButton: 'Reenviar correo',
   backToSignIn: 'Volver al inicio de sesión',

@@ -138,6 +138,8 @@ export const fr: Translation = {
   linkExpiredHeading: 'Ce lien ne fonctionne plus',
   linkExpiredText: 'Il a déjà été utilisé ou a expiré. Demandez-en un nouveau pour choisir votre mot de passe.',
   newLinkButton: 'Demander un nouveau lien',
+  changeLinkExpiredText:
+    'Il a déjà été utilisé ou a expiré. Si un e-mail est arrivé à votre autre adresse, son lien fonctionne toujours.',
   mailHint: 'Rien reçu ? Regardez dans vos courriers indésirables.',
   resendButton: 'Renvoyer l’e-mail',
   backToSignIn: 'Retour à la connexion',

@@ -130,6 +130,8 @@ export const it: Translation = {
   linkExpiredHeading: 'Questo link non funziona più',
   linkExpiredText: 'È già stato usato o è scaduto. Richiedine uno nuovo per scegliere la tua password.',
   newLinkButton: 'Richiedi un nuovo link',
+  changeLinkExpiredText:
+    'È già stato usato o è scaduto. Se è arrivata un’email al tuo altro indirizzo, il suo link funziona ancora.',
   mailHint: 'Non è arrivata? Controlla la cartella spam.',
   resendButton: 'Invia di nuovo l’email',
   backToSignIn: 'Torna all’accesso',

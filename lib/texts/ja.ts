@@ -128,6 +128,8 @@ export const ja: Translation = {
   linkExpiredHeading: 'このリンクはもう使えません',
   linkExpiredText: '使用済みか、期限切れです。パスワードを設定するには、新しいリンクをリクエストしてください。',
   newLinkButton: '新しいリンクをリクエスト',
+  changeLinkExpiredText:
+    'このリンクは使用済みか、有効期限が切れています。もう一方のアドレスに届いたメールのリンクは引き続き使えます。',
   mailHint: '届かない場合は、迷惑メールフォルダーをご確認ください。',
   resendButton: 'メールを再送信',
   backToSignIn: 'サインインに戻る',

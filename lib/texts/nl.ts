@@ -130,6 +130,8 @@ export const nl: Translation = {
   linkExpiredHeading: 'Deze link werkt niet meer',
   linkExpiredText: 'Hij is al gebruikt of verlopen. Vraag een nieuwe aan om je wachtwoord te kiezen.',
   newLinkButton: 'Nieuwe link aanvragen',
+  changeLinkExpiredText:
+    'Deze is al gebruikt of verlopen. Als er een e-mail naar je andere adres is gestuurd, werkt de link daarin nog.',
   mailHint: 'Niets ontvangen? Kijk in je spammap.',
   resendButton: 'E-mail opnieuw sturen',
   backToSignIn: 'Terug naar inloggen',

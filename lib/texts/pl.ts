@@ -128,6 +128,7 @@ export const pl: Translation = {
   linkExpiredHeading: 'Ten link już nie działa',
   linkExpiredText: 'Został już użyty lub wygasł. Poproś o nowy, aby ustawić hasło.',
   newLinkButton: 'Poproś o nowy link',
+  changeLinkExpiredText: 'Został już użyty lub wygasł. Jeśli na drugi adres przyszedł e-mail, jego link nadal działa.',
   mailHint: 'Nic nie przyszło? Sprawdź folder ze spamem.',
   resendButton: 'Wyślij wiadomość ponownie',
   backToSignIn: 'Wróć do logowania',

@@ -123,6 +123,8 @@ export const pt: Translation = {
   linkExpiredHeading: 'Este link não funciona mais',
   linkExpiredText: 'Ele já foi usado ou expirou. Solicite um novo para escolher sua senha.',
   newLinkButton: 'Solicitar um novo link',
+  changeLinkExpiredText:
+    'Ele já foi usado ou expirou. Se chegou um e-mail ao seu outro endereço, o link dele ainda funciona.',
   mailHint: 'Não recebeu? Confira a pasta de spam.',
   resendButton: 'Reenviar e-mail',
   backToSignIn: 'Voltar ao login',

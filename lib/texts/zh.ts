@@ -119,6 +119,7 @@ export const zh: Translation = {
   linkExpiredHeading: '此链接已失效',
   linkExpiredText: '链接已被使用或已过期。请重新获取链接以设置密码。',
   newLinkButton: '获取新链接',
+  changeLinkExpiredText: '它已被使用或已过期。如果您的另一个邮箱收到了邮件，其中的链接仍然有效。',
   mailHint: '没有收到？请查看垃圾邮件文件夹。',
   resendButton: '重新发送邮件',
   backToSignIn: '返回登录',

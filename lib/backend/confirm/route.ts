@@ -11,7 +11,7 @@ import type { Next } from '../forms/forms.ts';
 import { changedAnswer, heldSession, prepareLink } from '../sign-in/link-sign-in.ts';
 import { otherLinkAnswer } from '../forms/mail.ts';
 import { confirmPage } from './page.ts';
-import { linkExpiredPage } from '../pages/notice.ts';
+import { changeLinkExpiredPage, linkExpiredPage, newLinkPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
 import type { FlowKind, SignInFlow } from '../supabase/flow-cookies.ts';
 import { isOwnRefusal } from '../supabase/provider-errors.ts';
@@ -49,8 +49,11 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
       option: 'confirmPath',
       hasData: true,
       page(request, { error }, about) {
-        if (about.pending === undefined && isOwnRefusal(error, 'link_expired') && isForPassword(backend, about.type)) {
-          return linkExpiredPage(siteFor(backend, request), request, { returnTo: about.returnTo, error });
+        if (about.pending === undefined && isOwnRefusal(error, 'link_expired')) {
+          return expiredPage(backend, about.type)(siteFor(backend, request), request, {
+            returnTo: about.returnTo,
+            error,
+          });
         }
         // A temporary error keeps the button for another attempt.
         const isPassing = error?.code === 'provider_unavailable' || error?.code === 'rate_limited';
@@ -76,6 +79,12 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
       return isLink ? readLink(backend, request, parameter) : findQuestion(backend, request, fields);
     },
   );
+}
+
+/** Each leads to a new link of its kind, where there is one. */
+function expiredPage(backend: BackendContext, type: string): typeof linkExpiredPage {
+  if (isForPassword(backend, type)) return linkExpiredPage;
+  return type === 'email_change' ? changeLinkExpiredPage : newLinkPage;
 }
 
 async function openLink(backend: BackendContext, request: AuthRequest, link: Link): Promise<Next> {

@@ -24,4 +24,5 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
 export const emailCode: Feature = {
   routes: (backend) => (offers(backend.settings, 'code') ? [codeRoute(backend)] : []),
   signIn: (settings) => (offers(settings, 'code') ? { show } : undefined),
+  ways: (settings) => (offers(settings, 'code') ? { code: settings.codePath } : {}),
 };

@@ -4,7 +4,9 @@ import type { AuthError } from '../../errors.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { PageKind } from '../../pages/view.ts';
 import type { Reply } from '../../http/reply.ts';
-import { backToSignIn, forgotLink, forgotUrl, formValues, returnToOf, showPage } from './parts.ts';
+import { addressForm } from './address.ts';
+import { emailField } from './field.ts';
+import { backToSignIn, forgotLink, forgotUrl, formValues, returnToOf, showPage, withReturnTo } from './parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import { hasResendForm, resendForm } from './resend.ts';
 import type { Resend } from './resend.ts';
@@ -105,6 +107,49 @@ export function linkExpiredPage(site: Site, request: PageRequest, state: FormSta
     leadRole: 'alert',
     content: html`<p class="actions"><a class="button" href="${safeHref(forgotHref)}">${text.newLinkButton}</a>
 <a href="${safeHref(request.signInUrl(state.returnTo))}">${text.backToSignIn}</a></p>`,
+  });
+}
+
+/** A link that signs in or confirms an address, and is invalid or expired: with a button that sends a new one. */
+export function newLinkPage(site: Site, request: PageRequest, state: FormState): Reply {
+  const { text, ways } = site;
+  const { code, resend } = ways;
+  const forgot = forgotUrl(site, request, state);
+  const codeHref = code === undefined ? undefined : withReturnTo(request.localPath(code), state);
+  const isForm = codeHref === undefined && resend !== undefined;
+  const action = isForm ? request.localPath(resend) : undefined;
+  return showPage(site, request, {
+    facts: {
+      kind: 'link_expired',
+      ...(action !== undefined && { action, fields: ['email'] }),
+      values: formValues(state),
+      links: { code: codeHref, forgot, signIn: request.signInUrl(state.returnTo) },
+    },
+    heading: text.linkExpiredHeading,
+    emblem: 'clock',
+    error: state.error,
+    hasForm: isForm,
+    lead: text.link_expired,
+    leadRole: 'alert',
+    content: html`${codeHref !== undefined && actionLink(codeHref, text.newLinkButton)}
+${action !== undefined && addressForm(action, state, emailField(site, { value: state.email, error: undefined, hasFocus: true }, 'email'), text.newLinkButton)}
+${waysIn(site, request, state)}`,
+  });
+}
+
+/** One of the links that confirm a changed address, which is invalid or expired. The other one still works. */
+export function changeLinkExpiredPage(site: Site, request: PageRequest, state: FormState): Reply {
+  const { text } = site;
+  const signIn = request.signInUrl(state.returnTo);
+  return showPage(site, request, {
+    facts: { kind: 'link_expired', values: formValues(state), links: { signIn } },
+    heading: text.linkExpiredHeading,
+    emblem: 'clock',
+    error: state.error,
+    hasForm: false,
+    lead: text.changeLinkExpiredText,
+    leadRole: 'alert',
+    content: actionLink(signIn, text.signInButton),
   });
 }
 

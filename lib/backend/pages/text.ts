@@ -38,6 +38,8 @@ const kernelTexts = {
   linkExpiredHeading: 'This link doesn’t work anymore',
   linkExpiredText: 'It has been used or has expired. Request a new one to choose your password.',
   newLinkButton: 'Request a new link',
+  changeLinkExpiredText:
+    'It has been used or has expired. If an email came to your other address, its link still works.',
   mailHint: 'Didn’t get it? Check your spam folder.',
   resendButton: 'Resend email',
   backToSignIn: 'Back to sign-in',

@@ -15,7 +15,7 @@ import type { BackendContext } from '../context.ts';
 import { localUrl } from '../forms/forms.ts';
 import { changedAnswer, heldSession, prepareLink } from './link-sign-in.ts';
 import { otherLinkAnswer } from '../forms/mail.ts';
-import { linkExpiredPage, pleaseSignInPage } from '../pages/notice.ts';
+import { linkExpiredPage, newLinkPage, pleaseSignInPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
 import { callbackError, codeOf, isOwnRefusal } from '../supabase/provider-errors.ts';
 import { flowMaxAge } from '../../http/cookie-jar.ts';
@@ -206,9 +206,10 @@ async function answerError(
   const returnTo = endOnly(backend, request, pending);
   request.errorReturnTo = returnTo;
   const isForPassword = pending.some(({ kind }) => kind === 'recovery');
-  if (error.code !== 'link_expired' || !isForPassword || request.wantsJson) throw error;
+  if (error.code !== 'link_expired' || request.wantsJson) throw error;
   backend.emit(signInFailed(error), request.startedAt);
-  return linkExpiredPage(siteFor(backend, request), request, { returnTo, error });
+  const page = isForPassword ? linkExpiredPage : newLinkPage;
+  return page(siteFor(backend, request), request, { returnTo, error });
 }
 
 /** Someone who is signed in wanted to add a way to sign in, and needs the second factor for it. @throws {AuthError} */

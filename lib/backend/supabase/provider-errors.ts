@@ -208,8 +208,12 @@ const callbackCodes: ReadonlySet<AuthErrorCode | undefined> = new Set<AuthErrorC
 /** A second try within the minute gets a limit: the email of the first is on its way, unless the project has used up its quota. */
 const unverified: ReadonlySet<string | null> = new Set(['over_email_send_rate_limit', 'email_not_confirmed']);
 
+/** No link brought these: they are about a session's token. */
+const aboutTokens: ReadonlySet<string | null> = new Set(['bad_jwt', 'no_authorization', 'session_not_found']);
+
 function callbackCode(errorCode: string | null): AuthErrorCode {
   if (unverified.has(errorCode)) return 'provider_email_unverified';
+  if (aboutTokens.has(errorCode)) return 'sign_in_failed';
   const code = codes.get(errorCode ?? '');
   return code !== undefined && callbackCodes.has(code) ? code : 'sign_in_failed';
 }

@@ -1,0 +1,67 @@
+import { startBackendApp } from '../../support/backend-app.ts';
+import type { BackendApp, BackendAppSetup } from '../../support/backend-app.ts';
+import { createPageBrowser } from '../../support/page-browser.ts';
+import type { PageBrowser } from '../../support/page-browser.ts';
+
+const waiting = { email: 'waiting@example.com', password: 'not confirmed yet 1', confirmed: false };
+
+let app: BackendApp;
+let browser: PageBrowser;
+afterEach(() => app.close());
+
+async function start(options?: BackendAppSetup['options']): Promise<void> {
+  app = await startBackendApp({ standIn: { autoconfirm: false, mailFrequency: 0 }, options: { ...options } });
+  app.supabase.addUser(waiting);
+  browser = createPageBrowser(app.origin);
+}
+
+async function openSpent(type: string): Promise<string> {
+  await browser.open(`/auth/confirm?token_hash=0123abcd&type=${type}&returnTo=/account`);
+  await browser.submit({ token_hash: '0123abcd' });
+  expect([browser.at.answer.status, browser.at.answer.text]).toEqual([400, expect.stringContaining('<h1>This link')]);
+  return browser.at.answer.text;
+}
+
+async function askForMail(): Promise<readonly string[]> {
+  await browser.submit({ email: waiting.email });
+  expect([browser.at.answer.status, browser.at.answer.text]).toEqual([
+    200,
+    expect.stringContaining('Check your email'),
+  ]);
+  return app.supabase.mails.map(({ to }) => to);
+}
+
+describe('where "Request a new one" is said, a button does it', () => {
+  it.each(['signup', 'email', 'magiclink'])('after a spent link (%s): it sends the email again', async (type) => {
+    await start();
+    expect(await openSpent(type)).toContain('Request a new link');
+    expect(await askForMail()).toEqual([waiting.email]);
+  });
+
+  it.each(['signup', 'email', 'magiclink'])(
+    'after a spent link (%s) with codes: it sends a code and a link',
+    async (type) => {
+      await start({ signInMethods: ['password', 'code'] });
+      await openSpent(type);
+      const { href } = browser.links().find(({ label }) => label === 'Request a new link') ?? { href: '' };
+      expect(href).toBe('/auth/code?returnTo=%2Faccount');
+      await browser.open(href);
+      expect(await askForMail()).toEqual([waiting.email]);
+    },
+  );
+
+  it('after a link that the callback reports as expired, in any browser', async () => {
+    await start();
+    await browser.open('/auth/callback?error=access_denied&error_code=otp_expired');
+    expect(browser.at.answer.status).toBe(400);
+    expect(await askForMail()).toEqual([waiting.email]);
+  });
+
+  it('after a spent link of a changed address nothing claims one: the other link still works', async () => {
+    await start();
+    const text = await openSpent('email_change');
+    expect(text).toContain('If an email came to your other address, its link still works.');
+    expect(text).not.toContain('Request a new');
+    expect(browser.links().map(({ label }) => label)).toEqual(['Sign in']);
+  });
+});
