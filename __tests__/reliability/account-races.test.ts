@@ -263,7 +263,7 @@ it('a sign-out ends everything of a new password whose answer was lost', async (
   gate.open();
   expect([...visitor.cookies.keys()]).toEqual([]);
   expect((await tab.getJson('/api/me')).status).toBe(401);
-  expect((await tab.postJson('/auth/password', change)).json.error.code).toBe('link_expired');
+  expect((await tab.postJson('/auth/password', change)).json.error.code).toBe('unauthenticated');
   expect(app.supabase.calls('update-user')).toBe(1);
 });
 

@@ -126,10 +126,11 @@ function readLink(
   if (type === undefined || !/^[A-Za-z0-9_-]{1,256}$/.test(tokenHash)) throw new AuthError('invalid_request');
   // Supabase's own templates call it `next`.
   const ofTemplate = request.returnTo(parameter('returnTo') ?? parameter('next'));
-  return { tokenHash, type, returnTo: request.returnTo(mailFlow(backend, request, type)?.returnTo, ofTemplate) };
+  const asked = request.returnTo(mailFlow(backend, request, type)?.returnTo);
+  return { tokenHash, type, returnTo: asked === request.home ? ofTemplate : asked };
 }
 
-/** The flow in which this browser asked for the mail: it knows where the person was going, and a template is the same for everyone. */
+/** The flow in which this browser asked for the mail: it may know where the person was going, and a template is the same for everyone. */
 function mailFlow({ flows }: BackendContext, request: AuthRequest, type: EmailOtpType): SignInFlow | undefined {
   const kind = flowKinds.get(type);
   return flows.pending(request.cookies).find((flow) => flow.kind === kind);
