@@ -36,7 +36,9 @@ describe('a sign-in in progress', () => {
     await poll(visitor, '/dashboard');
     for (let count = 0; count < 5; count += 1) await open(visitor, '/dashboard');
     const before = new Map(visitor.cookies);
-    await poll(visitor, '/dashboard');
+    // A URL without its flow could not lead to a session.
+    const refused = await visitor.get('/login?returnTo=/dashboard', { headers: script });
+    expect([refused.status, refused.json.error.code]).toEqual([429, 'rate_limited']);
     expect(visitor.cookies).toEqual(before);
     expect([...before.keys()].filter((name) => name.includes('-flow-'))).toHaveLength(5);
   });

@@ -302,7 +302,8 @@ it('the form of an ended session sets no password with another user’s link', a
   await postForm(visitor, '/auth/password', { password: 'bobs new password 1' });
   await endSession(app.auth, { userId });
   const updates = app.supabase.calls('update-user');
-  expect((await postForm(visitor, '/auth/password', change)).status).toBe(400);
+  const answer = await postForm(visitor, '/auth/password', change);
+  expect([answer.status, answer.headers.location]).toEqual([303, '/auth/login?returnTo=%2Fauth%2Fpassword']);
   expect(app.supabase.calls('update-user')).toBe(updates);
 });
 

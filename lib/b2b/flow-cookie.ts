@@ -1,6 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import * as v from 'valibot';
 import { createBoundedMap } from '../tools/bounded-map.ts';
+import { AuthError } from '../errors.ts';
 import type { CookieWrite, RequestCookies } from '../tools/cookies.ts';
 import { flowAttributes, flowMaxAge } from '../http/cookie-jar.ts';
 import type { Seal } from './seal.ts';
@@ -30,7 +31,11 @@ const schema = v.object({
 export type Flow = Omit<v.InferOutput<typeof schema>, 'purpose'>;
 
 export interface FlowCookies {
-  /** The cookie that stores `flow`, and deletions of older flows that exceed the limits. None for a script's flow without room beside those of navigations. */
+  /**
+   * The cookie that stores `flow`, and deletions of older flows that exceed the limits.
+   *
+   * @throws {AuthError} `rate_limited` where a script's flow has no room beside those of navigations: its URL could not lead to a session
+   */
   start(flow: Flow, cookies: RequestCookies): Promise<readonly CookieWrite[]>;
   /** The flow that this browser started with exactly this state. */
   find(state: string, cookies: RequestCookies): Promise<Flow | undefined>;
@@ -50,6 +55,7 @@ export interface FlowCookies {
  */
 const limits = { flows: 5, scripted: 2, bytes: 4096 };
 const maxCanceled = 10_000;
+const noRoom = { reason: 'open_flows', retryAfter: 60 };
 /** Maximum bytes of JSON that fit a cookie of 4,096 bytes after sealing, encoding, name and attributes. */
 const maxFlowJson = 2_600;
 
@@ -96,7 +102,8 @@ export function createFlowCookies(parts: {
       const others: StartedFlow[] = [];
       for (const name of flowNames(cookies, prefix)) if (name !== own) others.push(await startedFlow(name, cookies));
       const stale = selectStale(others, roomBeside(flow, own.length + value.length));
-      if (flow.isScripted === true && stale.some((other) => !other.isScripted)) return [];
+      if (flow.isScripted === true && stale.some((other) => !other.isScripted))
+        throw new AuthError('rate_limited', noRoom);
       return [...stale.map(({ name }) => remove(name)), { name: own, value, attributes }];
     },
     async find(state, cookies) {

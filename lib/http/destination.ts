@@ -20,8 +20,9 @@ export function hookDestination(request: SigningIn, redirectTo: unknown, returnT
   const wayBack = request.urlOf(returnTo);
   if (redirectTo === undefined || redirectTo === null) return wayBack;
   const url = typeof redirectTo === 'string' ? URL.parse(redirectTo) : null;
-  if (url !== null && url.username + url.password === '' && request.definition.trustedOrigins.includes(url.origin))
-    return url.href;
+  // The origin of a blob: URL is that of its inside.
+  const isPage = url !== null && /^https?:$/.test(url.protocol) && url.username + url.password === '';
+  if (isPage && request.definition.trustedOrigins.includes(url.origin)) return url.href;
   const path = request.returnTo(redirectTo, '');
   if (path !== '') return request.urlOf(path);
   report(request.definition);

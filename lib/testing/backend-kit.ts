@@ -76,19 +76,15 @@ export function createBackendTestKit(given: BackendTestKitOptions = {}): Backend
     const content = { access_token, refresh_token, expires_at, token_type: 'bearer' };
     const needs = [pending === 'recovery' ? ('password' as const) : pending];
     const pendingName = `${cookieName}-pending`;
-    return {
-      cookieName: pendingName,
-      writes: writeChunks(pendingName, encodePending({ needs, content, returnTo: '/' }), new Map()),
-    };
+    const value = encodePending({ needs, content, returnTo: '/' });
+    return { cookieName: pendingName, writes: writeChunks(pendingName, value, new Map()) };
   }
 
   async function tokenOf(session: BackendTestSession = {}, client: TestBearerOptions = {}): Promise<string> {
     const { audience, scopes } = client;
     const ofClient = defined({ client_id: client.client, aud: audience, scope: scopes?.join(' ') });
-    const started = {
-      id: session.sessionId ?? randomUUID(),
-      session: { ...session, claims: { ...ofClient, ...session.claims } },
-    };
+    const claims = { ...ofClient, ...session.claims };
+    const started = { id: session.sessionId ?? randomUUID(), session: { ...session, claims } };
     return (await supabase.issue(started, session.expired === true ? 2 * tokenLifetime : 0)).access_token;
   }
 

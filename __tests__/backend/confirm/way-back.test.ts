@@ -33,6 +33,21 @@ describe('a link to /auth/confirm', () => {
     expect(await press(visitor, app.supabase.mails.at(-1)!.tokenHash, 'email')).toBe('/account/items');
   });
 
+  it('leaves the page to the template where the sign-up named none, and to a later link', async () => {
+    const app = await start();
+    const visitor = app.visitor();
+    const account = { email: 'new@example.com', password: 'three unlikely words' };
+    await postForm(visitor, '/auth/signup', account);
+    expect(await press(visitor, app.supabase.mails.at(-1)!.tokenHash, 'email')).toBe('/template');
+    await visitor.postJson('/auth/logout');
+
+    await postForm(visitor, '/auth/signup', { ...account, email: 'second@example.com', returnTo: '/account/items' });
+    expect(await press(visitor, app.supabase.mails.at(-1)!.tokenHash, 'email')).toBe('/account/items');
+    await visitor.postJson('/auth/logout');
+    await postForm(app.visitor(), '/auth/signup', { ...account, email: 'third@example.com' });
+    expect(await press(visitor, app.supabase.mails.at(-1)!.tokenHash, 'email')).toBe('/template');
+  });
+
   it('takes no way back of a mail of another kind', async () => {
     const app = await start();
     const visitor = app.visitor();

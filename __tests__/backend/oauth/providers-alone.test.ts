@@ -23,7 +23,7 @@ it('without a method, a provider alone signs in, and nothing takes a password or
   expect(page.text).toMatch(/href="[^"]*\/auth\/login\?provider=google&amp;returnTo=[^"]*account"/);
   // Nothing stands below the button that "or" could lead to.
   expect(page.text).not.toMatch(/<form|<input|class="or"|auth\/signup|auth\/forgot/);
-  for (const path of ['/auth/forgot', '/auth/password', '/auth/signup', '/auth/code']) {
+  for (const path of ['/auth/forgot', '/auth/password', '/auth/signup', '/auth/resend', '/auth/code']) {
     const answers = [await visitor.get(path), await visitor.postJson(path, { ...ada, email: 'ida@example.com' })];
     expect([path, ...answers.map(({ status }) => status)]).toEqual([path, 404, 404]);
   }

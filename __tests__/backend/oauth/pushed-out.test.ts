@@ -40,7 +40,9 @@ describe('an OAuth sign-in in progress', () => {
     const tabs: string[] = [];
     for (let count = 0; count < 5; count += 1) tabs.push(await open(visitor, '/account'));
     const before = new Map(visitor.cookies);
-    await poll(visitor, '/account');
+    // A URL without its flow could not lead to a session.
+    const refused = await visitor.get('/auth/login?provider=github&returnTo=/account', { headers: script });
+    expect([refused.status, refused.json.error.code]).toEqual([429, 'rate_limited']);
     expect(visitor.cookies).toEqual(before);
     expect((await visitor.get(tabs[0]!)).headers.location).toBe('/account');
   });

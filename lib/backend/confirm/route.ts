@@ -22,6 +22,8 @@ interface Link {
   readonly tokenHash: string;
   readonly type: EmailOtpType;
   readonly returnTo: string;
+  /** In which this browser asked for its mail. */
+  readonly flow: SignInFlow | undefined;
 }
 
 const types: readonly EmailOtpType[] = ['email', 'signup', 'magiclink', 'invite', 'recovery', 'email_change'];
@@ -99,7 +101,11 @@ async function openLink(backend: BackendContext, request: AuthRequest, link: Lin
   const needs = needsOf(issued, isForPassword(backend, type));
   const isChange = type === 'email_change';
   const prepared = await prepareLink(backend, request, held, { issued, returnTo, needs, isChange });
-  return prepared === undefined ? changedAnswer(backend, request, returnTo) : storeSignIn(backend, request, prepared);
+  // It would lead the next person's link here, too.
+  const ended = link.flow === undefined ? [] : backend.flows.end(link.flow.id);
+  return prepared === undefined
+    ? changedAnswer(backend, request, returnTo)
+    : storeSignIn(backend, request, prepared, ended);
 }
 
 /** The button was pressed again; where the first press has already succeeded, its next URL. */
@@ -126,14 +132,17 @@ function readLink(
   if (type === undefined || !/^[A-Za-z0-9_-]{1,256}$/.test(tokenHash)) throw new AuthError('invalid_request');
   // Supabase's own templates call it `next`.
   const ofTemplate = request.returnTo(parameter('returnTo') ?? parameter('next'));
-  const asked = request.returnTo(mailFlow(backend, request, type)?.returnTo);
-  return { tokenHash, type, returnTo: asked === request.home ? ofTemplate : asked };
+  const flow = mailFlow(backend, request, type);
+  const asked = request.returnTo(flow?.returnTo);
+  return { tokenHash, type, returnTo: asked === request.home ? ofTemplate : asked, flow };
 }
 
 /** The flow in which this browser asked for the mail: it may know where the person was going, and a template is the same for everyone. */
 function mailFlow({ flows }: BackendContext, request: AuthRequest, type: EmailOtpType): SignInFlow | undefined {
   const kind = flowKinds.get(type);
-  return flows.pending(request.cookies).find((flow) => flow.kind === kind);
+  const asked = flows.pending(request.cookies).filter((flow) => flow.kind === kind);
+  // Of several, only their mails say which one it is.
+  return new Set(asked.map(({ returnTo }) => returnTo)).size === 1 ? asked[0] : undefined;
 }
 
 /** No browser asks for an invitation, and none here for a change of its address. */

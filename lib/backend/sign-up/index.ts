@@ -20,7 +20,10 @@ const show: SignInPart<BackendContext>['show'] = ({ settings, text }, request, s
 
 /** New accounts with email and password, and the email that confirms their address. */
 export const signUp: Feature = {
-  routes: (backend) => [resendRoute(backend), ...(isOpen(backend.settings) ? [signUpRoute(backend)] : [])],
+  routes: (backend) => [
+    ...(offers(backend.settings, 'password') ? [resendRoute(backend)] : []),
+    ...(isOpen(backend.settings) ? [signUpRoute(backend)] : []),
+  ],
   signIn: (settings) => (isOpen(settings) ? { show } : undefined),
-  ways: ({ resendPath }) => ({ resend: resendPath }),
+  ways: (settings) => (offers(settings, 'password') ? { resend: settings.resendPath } : {}),
 };

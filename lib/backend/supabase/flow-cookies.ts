@@ -1,5 +1,6 @@
 import { encodeCookieValue } from '../../tools/cookies.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../../tools/cookies.ts';
+import { AuthError } from '../../errors.ts';
 import { parseEncodedJson } from '../../tools/json.ts';
 import { flowAttributes } from '../../http/cookie-jar.ts';
 
@@ -45,7 +46,9 @@ export interface FlowCookies {
   pending(cookies: RequestCookies): readonly SignInFlow[];
   /**
    * The cookies that a new flow needs until its callback. Flows whose verifier the SDK has dropped,
-   * or that take too many bytes, are deleted. None where a script's flow has no room beside those of navigations.
+   * or that take too many bytes, are deleted.
+   *
+   * @throws {AuthError} `rate_limited` where a script's flow has no room beside those of navigations: its URL could not lead to a session
    */
   remember(
     started: StartedFlow,
@@ -58,6 +61,8 @@ export interface FlowCookies {
   markRestarted(flow: SignInFlow): CookieWrite;
   /** Deletes the cookie of a flow. */
   forget(flowId: string): CookieWrite;
+  /** Deletes a flow and its verifier, whose code no one will send. */
+  end(flowId: string): readonly CookieWrite[];
   /** All verifiers of this browser; a code can only be exchanged with one of them. */
   verifierNames(cookies: RequestCookies): readonly string[];
   /** Deletes the only flow and every verifier, where the SDK has not. */
@@ -67,6 +72,7 @@ export interface FlowCookies {
 /** The maximum number of verifiers that auth-js keeps, and how many of them scripts may have started. */
 export const maxFlows = 5;
 const maxScripted = 2;
+const noRoom = { reason: 'open_flows', retryAfter: 60 };
 
 /** Bytes of all state cookies together: with a session they must stay below Node's 16 KB of headers. */
 const maxStateBytes = 3072;
@@ -108,7 +114,7 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
       const own = { name: nameOf(id), value, attributes };
       if (flow.mark === 'scripted') {
         const kept = keptBeside(verifierIds(storageKey, cookies), (other) => isScripted(cookies, other));
-        if (kept === undefined || total(kept.map(bytesOf)) > room) return [];
+        if (kept === undefined || total(kept.map(bytesOf)) > room) throw new AuthError('rate_limited', noRoom);
         const gone = others.filter((other) => !kept.includes(other));
         return [...withVerifiers(storageKey, writes, [...kept, id], cookies), ...gone.map(forget), own];
       }
@@ -118,6 +124,7 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
     markCodeSpent: (flow, spentCode) => ({ name: nameOf(flow.id), value: format({ ...flow, spentCode }), attributes }),
     markRestarted: (flow) => ({ name: nameOf(flow.id), value: format({ ...flow, mark: 'restarted' }), attributes }),
     forget,
+    end: (id) => [{ name: slotName(storageKey, id), value: undefined, attributes }, forget(id)],
     verifierNames,
     drop: (id, cookies) => [
       ...verifierNames(cookies).map((name) => ({ name, value: undefined, attributes })),
