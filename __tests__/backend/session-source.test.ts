@@ -100,7 +100,7 @@ describe('a token', () => {
     const { signal } = new AbortController();
     const client = { ipAddress: '203.0.113.7' };
     expect(await source.refresh(content, signal, client)).toEqual({ kind: 'renewed', content });
-    expect(asked).toEqual([['r', signal, client]]);
+    expect(asked).toEqual([['r', signal, client, content.access_token]]);
   });
 
   it('travels to other processes as text', () => {

@@ -185,13 +185,12 @@ function pathClashes(given: Readonly<Record<string, unknown>>, paths: Readonly<R
   return problems;
 }
 
-/**
- * Default paths below a prefix that stands in for their `/auth`: `/auth/login` and `/login` become `/v1/auth/login`. The typed client
- * does the same (`lib/client/send.ts`).
- */
+/** Default paths below a prefix that stands in for their `/auth`. */
 export function prefixPaths(prefix: string, paths: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const moved = Object.entries(paths).map(
-    ([name, path]) => [name, prefix + path.replace(/^\/auth(?=\/)/, '')] as const,
-  );
-  return Object.fromEntries(moved);
+  return Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, prefixPath(prefix, path)]));
+}
+
+/** `/auth/login` and `/login` become `/v1/auth/login`. The typed client does the same (`lib/client/send.ts`), without the server's code. */
+export function prefixPath(prefix: string | undefined, path: string): string {
+  return prefix === undefined ? path : prefix + path.replace(/^\/auth(?=\/)/, '');
 }

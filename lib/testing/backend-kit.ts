@@ -8,7 +8,7 @@ import type { PasskeysTestKit } from '../backend/passkeys/testing.ts';
 import type { BackendAuthOptions } from '../backend/index.ts';
 import { createSessionCookie } from '../backend/supabase/session-cookie.ts';
 import { encodePending } from '../backend/sign-in/pending.ts';
-import { prefixPath } from '../client/send.ts';
+import { prefixPath } from '../options/read.ts';
 import { writeChunks } from '../tools/cookie-chunks.ts';
 import { defined } from '../tools/json.ts';
 import type { BackendTokens } from '../types.ts';
