@@ -44,7 +44,7 @@ describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
         console.log(answer.status, (await answer.json()).redirectTo);
         server.close();
       });`;
-    expect(await inDirectory(directory, 'application.mjs', application)).toBe('401 /login?returnTo=%2Fprivate');
+    expect(await inDirectory(directory, 'application.mjs', application)).toBe('401 /login');
   });
 
   it('has one implementation, whichever entry imports it, by import and by require', async () => {
