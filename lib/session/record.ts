@@ -97,13 +97,6 @@ export function endedUntil(record: SessionRecord, kept?: string): number {
   return Math.max(never, ...calls.map(([, time]) => time));
 }
 
-/** When the last call ended all sign-ins of the user but another one. */
-export function othersUntil(record: SessionRecord, presented: Presented): number {
-  const own = othersName(presented);
-  const calls = Object.entries(record).filter(([name]) => name.startsWith('others:') && name !== own);
-  return Math.max(never, ...calls.map(([, time]) => time));
-}
-
 /** The time that a call must outbid. @param name of the call's time */
 export function lastBefore(record: SessionRecord, name: string): number {
   return endsSignIns(name) ? endedUntil(record) : (record[name] ?? never);

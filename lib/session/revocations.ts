@@ -10,7 +10,6 @@ import {
   lastsName,
   never,
   othersName,
-  othersUntil,
   renewed,
   reopenedName,
   sparedName,
@@ -175,7 +174,7 @@ function createSignIns({ records, now }: Pick<Parts, 'records' | 'now'>) {
       const passed = [endedUntil(record), signedOut, replaced].filter((time) => time < forever);
       const start = Math.max(now(), ...passed.map((time) => time + 1));
       const own = { ...keys, beganAt: beganAt ?? start };
-      const others = othersUntil(record, own);
+      const others = endedUntil({ ...record, ended: never }, othersName(own));
       const isConcerned = own.beganAt <= others && (record[sparedName(own.beganAt)] ?? never) < others;
       if (isConcerned && (arrivedAt === undefined || arrivedAt < others))
         throw new AuthError('invalid_state', { reason: 'ended' });
