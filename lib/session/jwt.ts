@@ -96,8 +96,8 @@ export function isUnknownKey(error: unknown): boolean {
 }
 
 /**
- * Whether a published key signed the token, checked at once by `node:crypto`: about 42 µs for RS256 and 174 µs for ES256, where
- * jose's way through the thread pool of WebCrypto takes 207 and 311. It says yes only to what jose accepts, too. All else is
+ * Whether a published key signed the token, checked at once by `node:crypto`: a fifth to a half less CPU than jose's way through the
+ * thread pool of WebCrypto (RS256 39 to 67 µs for 62 to 179). It says yes only to what jose accepts, too. All else is
  * jose's to judge: other algorithms, headers with extensions (RFC 7515 §4.1.11), wrong signatures.
  *
  * @throws what `getKey` throws
