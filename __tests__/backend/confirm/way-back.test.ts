@@ -48,6 +48,19 @@ describe('a link to /auth/confirm', () => {
     expect(await press(visitor, app.supabase.mails.at(-1)!.tokenHash, 'email')).toBe('/template');
   });
 
+  it('leads a later person’s link nowhere, also after two mails for one page', async () => {
+    const app = await start();
+    const visitor = app.visitor();
+    const forgot = { email: ada.email, returnTo: '/account/items' };
+    await postForm(visitor, '/auth/forgot', forgot);
+    app.clock.advance(61_000);
+    await postForm(visitor, '/auth/forgot', forgot);
+    const mail = (): string => app.supabase.mails.at(-1)!.tokenHash;
+    expect(await press(visitor, mail(), 'recovery')).toContain(encodeURIComponent('/account/items'));
+    await postForm(app.visitor(), '/auth/forgot', { email: ada.email });
+    expect(await press(visitor, mail(), 'recovery')).toBe('/auth/password?returnTo=%2Ftemplate');
+  });
+
   it('takes no way back of a mail of another kind', async () => {
     const app = await start();
     const visitor = app.visitor();

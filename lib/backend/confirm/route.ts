@@ -23,7 +23,7 @@ interface Link {
   readonly type: EmailOtpType;
   readonly returnTo: string;
   /** In which this browser asked for its mail. */
-  readonly flow: SignInFlow | undefined;
+  readonly flows: readonly SignInFlow[];
 }
 
 const types: readonly EmailOtpType[] = ['email', 'signup', 'magiclink', 'invite', 'recovery', 'email_change'];
@@ -101,8 +101,8 @@ async function openLink(backend: BackendContext, request: AuthRequest, link: Lin
   const needs = needsOf(issued, isForPassword(backend, type));
   const isChange = type === 'email_change';
   const prepared = await prepareLink(backend, request, held, { issued, returnTo, needs, isChange });
-  // It would lead the next person's link here, too.
-  const ended = link.flow === undefined ? [] : backend.flows.end(link.flow.id);
+  // They would lead the next person's link here, too.
+  const ended = link.flows.flatMap(({ id }) => backend.flows.end(id));
   return prepared === undefined
     ? changedAnswer(backend, request, returnTo)
     : storeSignIn(backend, request, prepared, ended);
@@ -132,17 +132,17 @@ function readLink(
   if (type === undefined || !/^[A-Za-z0-9_-]{1,256}$/.test(tokenHash)) throw new AuthError('invalid_request');
   // Supabase's own templates call it `next`.
   const ofTemplate = request.returnTo(parameter('returnTo') ?? parameter('next'));
-  const flow = mailFlow(backend, request, type);
-  const asked = request.returnTo(flow?.returnTo);
-  return { tokenHash, type, returnTo: asked === request.home ? ofTemplate : asked, flow };
+  const flows = mailFlows(backend, request, type);
+  const asked = request.returnTo(flows[0]?.returnTo);
+  return { tokenHash, type, returnTo: asked === request.home ? ofTemplate : asked, flows };
 }
 
-/** The flow in which this browser asked for the mail: it may know where the person was going, and a template is the same for everyone. */
-function mailFlow({ flows }: BackendContext, request: AuthRequest, type: EmailOtpType): SignInFlow | undefined {
+/** The flows in which this browser asked for the mail: they may know where the person was going, and a template is the same for everyone. */
+function mailFlows({ flows }: BackendContext, request: AuthRequest, type: EmailOtpType): readonly SignInFlow[] {
   const kind = flowKinds.get(type);
   const asked = flows.pending(request.cookies).filter((flow) => flow.kind === kind);
-  // Of several, only their mails say which one it is.
-  return new Set(asked.map(({ returnTo }) => returnTo)).size === 1 ? asked[0] : undefined;
+  // Where they differ, only the mail says which one it is.
+  return new Set(asked.map(({ returnTo }) => returnTo)).size === 1 ? asked : [];
 }
 
 /** No browser asks for an invitation, and none here for a change of its address. */
