@@ -194,9 +194,9 @@ export function addressChangedPage(
 
 /** For someone who has an account already: to sign in, or to get a new password. */
 function waysIn(site: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): Html {
-  const { text } = site;
-  return html`<p class="actions"><a href="${safeHref(request.signInUrl(state.returnTo))}">${text.signInButton}</a>
-${forgotLink(site, request, state)}</p>`;
+  const signIn = html`<a href="${safeHref(request.signInUrl(state.returnTo))}">${site.text.signInButton}</a>`;
+  const forgot = site.ways.forgot !== undefined && html`\n<p class="actions">${forgotLink(site, request, state)}</p>`;
+  return html`<p class="actions">${signIn}</p>${forgot}`;
 }
 
 function actionLink(href: string, label: Text): Html {
