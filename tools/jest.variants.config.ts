@@ -40,7 +40,7 @@ const always = [
   '(?:b2b|backend|doors)/[\\w-]+/(?:doctor|testing)',
 ];
 // These mount below their own prefixes, or test the origin's root without a visitor.
-const belowPrefix = ['http/mounts', 'http/express-stack', 'http/two-adapters-of-one-name'];
+const belowPrefix = ['http/mounts', 'http/express-stack', 'http/two-adapters-of-one-name', 'http/frontend-origin'];
 
 const rootDir = join(import.meta.dirname, '..');
 
