@@ -1,5 +1,14 @@
 import { everyPageState } from '../support/built-in-pages.ts';
-import { named, ofAccount, outcome, outlineOf, page, refused, withEmblem } from '../support/page-outline.ts';
+import {
+  named,
+  ofAccount,
+  outcome,
+  outlineOf,
+  page,
+  refused,
+  withEmblem,
+  withoutForm,
+} from '../support/page-outline.ts';
 
 const removal = (name: string, ...lines: readonly string[]): string[] => named(page(`Remove “${name}”?`, ...lines));
 
@@ -199,6 +208,17 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   forgot: page('Reset your password', forgotLead, ...forgotForm(email.empty)),
   'forgot, email malformed': refused('400', 'Reset your password', forgotLead, ...forgotForm(email.malformed)),
   'forgot, throttled': refused('429', 'Reset your password', forgotLead, tooMany, ...forgotForm(email.kept)),
+  'forgot, no address': outcome(
+    'emblem',
+    withoutForm(
+      page(
+        'Your account has no email address',
+        'lead: A password needs one. You can still sign in the way you did before.',
+        'Continue → /account?tab=1',
+        `Use another account → /auth/login?${queried}&prompt=login`,
+      ),
+    ),
+  ),
   'link expired': outcome(
     'emblem',
     refused(

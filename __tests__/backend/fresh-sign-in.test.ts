@@ -52,6 +52,42 @@ it('shows the address on the page for codes too', async () => {
   expect(page.text).toMatch(new RegExp(`name="email"[^>]* value="${ada.email}"`));
 });
 
+/** As of a phone, of a wallet, or of a provider that shares no address. */
+async function withoutAddress(providers: readonly string[]): Promise<Visitor> {
+  const visitor = app.visitor();
+  const claims = { email: '', app_metadata: { provider: providers[0], providers } };
+  setSession(visitor, await app.supabase.issueSession(app.supabase.addUser({ email: '' }), { claims }));
+  app.clock.advance(301_000);
+  return visitor;
+}
+
+it.each([['phone'], ['web3']])(
+  'asks no account of a %s for an email, and names the ways on that exist',
+  async (way) => {
+    await start({ options: { pages: { links: { help: '/help' } } } });
+    const visitor = await withoutAddress([way]);
+    const page = await visitor.get((await sentTo(visitor, '/danger')).href);
+    expect([page.status, page.text.includes('<form')]).toEqual([200, false]);
+    expect(page.text).toContain('Your account has no email address. Sign in again the way you did before.');
+    expect(page.text).toContain('<a href="/help">Contact support</a>');
+    const other = /href="([^"]*prompt=login)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&');
+    expect((await visitor.get(other ?? '')).text).toContain('name="email"');
+    expect((await visitor.get('/')).text).toBe('home');
+  },
+);
+
+it('with OAuth offers an account without an address its own provider alone, and comes back', async () => {
+  await start({ options: { providers: ['github', 'google'] } });
+  const visitor = await withoutAddress(['google']);
+  const page = await visitor.get((await sentTo(visitor, '/danger')).href);
+  expect(page.text).not.toContain('provider=github');
+  const again = /href="([^"]*provider=google[^"]*)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&');
+  const provider = await visitor.get(again ?? '');
+  const callback = await app.supabase.authorize(provider.location, { approve: true });
+  const back = await visitor.get(callback.href);
+  expect(new URL(back.location).pathname).toBe('/danger');
+});
+
 it('shows no form if no guard asked for it, and no address to a visitor without a session', async () => {
   await start();
   const visitor = await app.signedIn();

@@ -77,6 +77,8 @@ const passwordForm = (fields: readonly string[], ...buttons: readonly string[]):
   '  [Sign in]',
   ...buttons,
 ];
+const noAddress = 'lead: Your account has no email address. Sign in again the way you did before.';
+const noAddressWays = [`Use another account → /auth/login?${queried}&prompt=login`, 'Back to home → /'];
 const insteadCode = '  [Email me a code instead] quiet to /auth/code';
 const codeForm = (input: string): string[] => ['form to /auth/code', returnTo, ...email(input), '  [Email me a code]'];
 const toSso = `Single sign-on → /auth/sso?${queried}`;
@@ -233,6 +235,23 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     toSso,
     ...toSignUp,
   ),
+  'sign-in, no address': [
+    '200',
+    'title: Sign in to Northwind',
+    'h1: Sign in to Northwind',
+    noAddress,
+    `Continue with X → /auth/login?provider=twitter&${queried}`,
+    ...noAddressWays,
+  ],
+  'sign-in, no address, passkey': [
+    '200',
+    'title: Sign in to Northwind',
+    'h1: Sign in to Northwind',
+    noAddress,
+    fallback,
+    ...ceremony('form to /auth/passkey, script: get {}', '[Sign in with a passkey]'),
+    ...noAddressWays,
+  ],
   'sign-in, signed in': outcome(
     'emblem good',
     withoutForm(

@@ -10,7 +10,7 @@ import type { BackendAuthOptions } from '../../lib/backend/option-schema.ts';
 import { confirmPage, switchPage } from '../../lib/backend/confirm/page.ts';
 import { codePage } from '../../lib/backend/email-code/page.ts';
 import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in.ts';
-import { forgotPage, forgotSent, passwordPage } from '../../lib/backend/reset/page.ts';
+import { forgotPage, forgotSent, noAddressPage, passwordPage } from '../../lib/backend/reset/page.ts';
 import { confirmationSent, mailSent, signUpPage } from '../../lib/backend/sign-up/page.ts';
 import { ssoPage } from '../../lib/backend/sso/page.ts';
 import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/consent/page.ts';
@@ -144,6 +144,15 @@ function formPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
       ...state,
       error: refusedAnswer({ reason: 'test' }),
     }),
+    'sign-in, no address': signInPage(siteOf({ pages, providers: ['twitter', 'github'], sso: true }), request, {
+      ...state,
+      hasNoAddress: true,
+      providers: ['phone', 'twitter'],
+    }),
+    'sign-in, no address, passkey': signInPage(siteOf({ pages, signInMethods: withPasskeys }), request, {
+      ...state,
+      hasNoAddress: true,
+    }),
     'sign-in, signed in': signedInPage(site, request, { returnTo, account: email }),
     'sign-up': signUpPage(site, request, state),
     'sign-up, email malformed': signUpPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
@@ -196,6 +205,7 @@ function accountPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
     forgot: forgotPage(site, request, state),
     'forgot, email malformed': forgotPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
     'forgot, throttled': forgotPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 700 }) }),
+    'forgot, no address': noAddressPage(site, request, returnTo),
     'recovery mail sent': mailPage(site, request, { ...forgotSent(site.settings), email, returnTo: '/', resend }),
     'password, after a link': passwordPage(site, request, { ...again, asksCurrent: false }),
     'password, after a link, weak': passwordPage(site, request, {

@@ -34,6 +34,8 @@ export interface FormState {
   readonly email?: string | undefined;
   /** For another account than before: OAuth providers must ask which one. */
   readonly isOtherAccount?: boolean | undefined;
+  /** The only OAuth providers that know the account. Default: any may. */
+  readonly providers?: readonly string[] | undefined;
   /** Why the form is shown again; it sets the page's status. */
   readonly error?: AuthError | undefined;
 }
@@ -104,6 +106,8 @@ export interface SignInButtons {
 }
 
 export interface SignInState extends FormState {
+  /** The person signs in again to an account without an email address, which no form of an address can sign in to. */
+  readonly hasNoAddress?: boolean;
   /** Whether the script asks the browser at once, because the answer before came too late. */
   readonly isAgain?: boolean;
 }
@@ -118,6 +122,8 @@ export interface SignInShown {
   /** The page's links as data. */
   readonly links?: NonNullable<PageFacts['links']>;
   readonly script?: PageScript;
+  /** Whether it also signs in to an account without an email address. */
+  readonly needsNoAddress?: true;
   /** Of the address' field, where browsers offer more than addresses there. */
   readonly autocomplete?: 'username webauthn';
 }

@@ -21,6 +21,7 @@ export type PageKind =
   | 'forgot_sent'
   | 'link_expired'
   | 'mail_sent'
+  | 'no_address'
   | 'organizations'
   | 'passkeys'
   | 'password'

@@ -138,6 +138,7 @@ export const de: Translation = {
   emailInvalid: 'Geben Sie eine E-Mail-Adresse wie name@example.com ein.',
   passwordMissing: 'Geben Sie Ihr Passwort ein.',
   signedInHeading: 'Sie sind angemeldet',
+  noAddressSignInText: 'Ihr Konto hat keine E-Mail-Adresse. Melden Sie sich noch einmal so an wie zuvor.',
   codeEmailsLimited: 'Wir können noch keine weitere E-Mail senden.',
   codeResendIn: 'Erneutes Senden ist in {time} möglich.',
   linkExpiredHeading: 'Dieser Link funktioniert nicht mehr',
@@ -197,6 +198,8 @@ export const de: Translation = {
   forgotButton: 'Link senden',
   forgotSentHeading: 'Sehen Sie in Ihrem Postfach nach',
   forgotSentText: 'Wenn es zu {email} ein Konto gibt, haben wir einen Link für ein neues Passwort gesendet.',
+  noAddressHeading: 'Ihr Konto hat keine E-Mail-Adresse',
+  noAddressText: 'Ein Passwort braucht eine. Sie können sich weiterhin wie bisher anmelden.',
   passwordHeading: 'Neues Passwort wählen',
   passwordFor: 'Für {email}',
   passwordOtherAccount:
@@ -245,8 +248,7 @@ export const de: Translation = {
     'Ihr Konto verlangt einen zweiten Faktor, den diese App nicht prüfen kann: {factors}. Deshalb können Sie mit diesem Konto nicht fortfahren.',
   factorRejectedHeading: 'Ihre Anmeldung wurde beendet',
   factorRejectedText: 'Ihr Code wurde nicht angenommen. Melden Sie sich erneut an oder wenden Sie sich an den Support.',
-  factorNeedsEmail:
-    'Eine Authentifizierungs-App braucht ein Konto mit E-Mail-Adresse. Fügen Sie Ihrem Konto zuerst eine Adresse hinzu.',
+  factorNeedsEmail: 'Eine Authentifizierungs-App braucht eine E-Mail-Adresse, und Ihr Konto hat keine.',
   factorStillNeeded:
     'Nur dieser Faktor kann hier verwendet werden. Fügen Sie eine Authentifizierungs-App hinzu, bevor Sie ihn entfernen.',
   factorsHeading: 'Bestätigung in zwei Schritten',

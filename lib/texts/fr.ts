@@ -133,6 +133,7 @@ export const fr: Translation = {
   emailInvalid: 'Saisissez une adresse e-mail comme nom@example.com.',
   passwordMissing: 'Saisissez votre mot de passe.',
   signedInHeading: 'Votre session est ouverte',
+  noAddressSignInText: 'Votre compte n’a pas d’adresse e-mail. Connectez-vous à nouveau de la même façon qu’avant.',
   codeEmailsLimited: 'Nous ne pouvons pas encore envoyer un autre e-mail.',
   codeResendIn: 'Vous pourrez en envoyer un autre dans {time}.',
   linkExpiredHeading: 'Ce lien ne fonctionne plus',
@@ -192,6 +193,8 @@ export const fr: Translation = {
   forgotButton: 'Envoyer le lien',
   forgotSentHeading: 'Consultez vos e-mails',
   forgotSentText: 'Si un compte existe pour {email}, nous avons envoyé un lien pour choisir un nouveau mot de passe.',
+  noAddressHeading: 'Votre compte n’a pas d’adresse e-mail',
+  noAddressText: 'Un mot de passe en nécessite une. Vous pouvez toujours vous connecter comme avant.',
   passwordHeading: 'Choisissez un nouveau mot de passe',
   passwordFor: 'Pour {email}',
   passwordOtherAccount: 'Ce formulaire était destiné à un autre compte. Vérifiez l’adresse et réessayez.',
@@ -237,8 +240,7 @@ export const fr: Translation = {
     'Votre compte demande un second facteur que cette application ne peut pas vérifier : {factors}. Vous ne pouvez donc pas continuer avec ce compte.',
   factorRejectedHeading: 'Votre connexion a été interrompue',
   factorRejectedText: 'Votre code n’a pas été accepté. Reconnectez-vous ou contactez l’assistance.',
-  factorNeedsEmail:
-    'Une application d’authentification nécessite un compte avec une adresse e-mail. Ajoutez d’abord une adresse à votre compte.',
+  factorNeedsEmail: 'Une application d’authentification nécessite une adresse e-mail, et votre compte n’en a pas.',
   factorStillNeeded:
     'C’est le seul qui puisse être utilisé ici. Ajoutez une application d’authentification avant de le supprimer.',
   factorsHeading: 'Validation en deux étapes',

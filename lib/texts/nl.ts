@@ -125,6 +125,7 @@ export const nl: Translation = {
   emailInvalid: 'Voer een e-mailadres in zoals naam@example.com.',
   passwordMissing: 'Voer je wachtwoord in.',
   signedInHeading: 'Je bent ingelogd',
+  noAddressSignInText: 'Je account heeft geen e-mailadres. Log opnieuw in zoals je dat eerder deed.',
   codeEmailsLimited: 'We kunnen nog geen nieuwe e-mail sturen.',
   codeResendIn: 'Je kunt over {time} een nieuwe sturen.',
   linkExpiredHeading: 'Deze link werkt niet meer',
@@ -183,6 +184,8 @@ export const nl: Translation = {
   forgotButton: 'Link sturen',
   forgotSentHeading: 'Kijk in je inbox',
   forgotSentText: 'Als er een account is met {email}, hebben we een link gestuurd om een nieuw wachtwoord te kiezen.',
+  noAddressHeading: 'Je account heeft geen e-mailadres',
+  noAddressText: 'Een wachtwoord heeft er een nodig. Je kunt nog steeds inloggen zoals eerder.',
   passwordHeading: 'Kies een nieuw wachtwoord',
   passwordFor: 'Voor {email}',
   passwordOtherAccount: 'Dit formulier was voor een ander account. Controleer het adres en probeer het opnieuw.',
@@ -229,8 +232,7 @@ export const nl: Translation = {
     'Je account vraagt om een tweede factor die deze app niet kan controleren: {factors}. Daarom kun je met dit account niet doorgaan.',
   factorRejectedHeading: 'Je inlogpoging is beëindigd',
   factorRejectedText: 'Je code is niet geaccepteerd. Log opnieuw in of neem contact op met de helpdesk.',
-  factorNeedsEmail:
-    'Een authenticator-app heeft een account met een e-mailadres nodig. Voeg eerst een adres toe aan je account.',
+  factorNeedsEmail: 'Een authenticator-app heeft een e-mailadres nodig en je account heeft er geen.',
   factorStillNeeded:
     'Dit is de enige die hier kan worden gebruikt. Voeg een authenticator-app toe voordat je deze verwijdert.',
   factorsHeading: 'Verificatie in twee stappen',

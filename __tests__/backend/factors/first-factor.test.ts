@@ -92,17 +92,19 @@ describe('adding the first second factor', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
   });
 
-  it('asks an account without an email address to add one, and calls nothing', async () => {
-    await start();
+  it('says that the account has no email address, leads to support, and calls nothing', async () => {
+    await start({ options: { pages: { links: { help: '/help' } } } });
     const phoneOnly = app.supabase.addUser({ email: '' });
     const visitor = app.visitor();
     setSession(visitor, await app.supabase.issueSession(phoneOnly));
     const answer = await visitor.postJson('/auth/enroll');
     expect([answer.status, answer.json.error.code]).toEqual([422, 'factor_unavailable']);
-    expect(answer.json.error.message).toContain('needs an account with an email address');
+    expect(answer.json.error.message).toContain('needs an email address, and this account has none');
     expect(app.events.at(-1)).toMatchObject({ type: 'sign_in_failed', reason: 'no_email' });
     const page = await postForm(visitor, '/auth/enroll', {});
-    expect([page.status, page.text.includes('email address'), app.supabase.calls('enroll')]).toEqual([422, true, 0]);
+    expect([page.status, app.supabase.calls('enroll')]).toEqual([422, 0]);
+    expect(page.text).toContain('An authenticator app needs an email address, and your account has none.');
+    expect(page.text).toContain('<a href="/help">Contact support</a>');
     expect(page.text).toContain('>Done</a>');
   });
 

@@ -6,6 +6,25 @@ let app: BackendApp;
 const start = async (setup?: BackendAppSetup): Promise<BackendApp> => (app = await startBackendApp(setup));
 afterEach(() => app.close());
 
+describe('GET /auth/signup', () => {
+  it('tells someone who is signed in so, and has its form for another account', async () => {
+    await start();
+    const browser = createPageBrowser(app.origin);
+    for (const [name, value] of (await app.signedIn()).cookies) browser.jar.cookies.set(name, value);
+    await browser.open('/auth/signup?returnTo=/account');
+    expect([browser.at.answer.status, browser.forms()]).toEqual([200, []]);
+    expect(browser.at.answer.text).toContain(`Signed in as <strong dir="auto">${ada.email}</strong>`);
+    const open = (label: string): Promise<unknown> =>
+      browser.open(browser.links().find((link) => link.label === label)?.href ?? '');
+    const other = browser.fork();
+    await open('Continue');
+    expect(browser.at.answer.text).toBe('account');
+    await other.open(other.links().find(({ label }) => label === 'Use another account')?.href ?? '');
+    await other.open(other.links().find(({ label }) => label === 'Create an account')?.href ?? '');
+    expect((await other.submit({ email: 'eve@example.com', password: 'battery staple' })).text).toBe('account');
+  });
+});
+
 describe('POST /auth/signup', () => {
   const eve = { email: 'eve@example.com', password: 'battery staple' };
 

@@ -12,7 +12,7 @@ import { localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
 import type { FormInput, Next } from '../forms/forms.ts';
 import { enrollKey, verifyKey } from './key-factors.ts';
 import { enrollPage } from './enroll-page.ts';
-import { factorsPage, removePage } from './page.ts';
+import { factorsPage, noEmail, removePage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import { qrCode } from './qr-code.ts';
 import { asksAgain } from '../webauthn/page.ts';
@@ -124,10 +124,15 @@ async function raiseAgain(backend: BackendContext, asked: FactorRequest, error: 
 async function start(backend: BackendContext, { request, subject, returnTo, user }: FactorRequest): Promise<Reply> {
   // The app shows it beside the code, so GoTrue fails without one.
   if ((user.email ?? '') === '') {
-    throw new FormProblem('form', 'factorNeedsEmail', 'An authenticator app needs an account with an email address.', {
-      code: 'factor_unavailable',
-      reason: 'no_email',
-    });
+    throw new FormProblem(
+      'form',
+      'factorNeedsEmail',
+      'An authenticator app needs an email address, and this account has none.',
+      {
+        code: 'factor_unavailable',
+        reason: noEmail,
+      },
+    );
   }
   const add = () => enrollApp(backend, request, subject.content);
   const enrollment = await backend.attempts.run(request.req, undefined, add);

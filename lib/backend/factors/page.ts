@@ -258,6 +258,9 @@ function factorsLead(site: Site, isEmpty: boolean): Text {
   return isEmpty ? text.factorsEmptyText : text.factorsText;
 }
 
+/** The reason of the error where the account has no email address: only support can help. */
+export const noEmail = 'no_email';
+
 /** The second factors of an account, a link to remove each, and one to add an authenticator app. */
 export function factorsPage(
   site: Site,
@@ -274,6 +277,8 @@ export function factorsPage(
   const action = request.localPath(settings.enrollPath);
   // A guard may have led here, and would do so again: an account that cannot add a factor must not be trapped.
   const isRequired = factors.length === 0 && returnTo !== request.home;
+  const { help } = state.error?.reason === noEmail ? request.brand.links : {};
+  const support = help !== undefined && html`<p><a href="${safeHref(help)}">${text.contactSupport}</a></p>`;
   const row = (factor: Factor): Html => {
     const name = html`<bdi>${factorName(site, factor)}</bdi>${dateOf(factor, request)}`;
     const href = withQuery(action, { remove: factor.id, ...returnToOf(state) });
@@ -287,7 +292,7 @@ export function factorsPage(
       kind: 'factors',
       action,
       values: formValues(state),
-      links: { done: request.urlOf(returnTo) },
+      links: { done: request.urlOf(returnTo), help },
       choices: factors.map((factor) => ({
         name: factorName(site, factor).plain,
         href: withQuery(action, { remove: factor.id, ...returnToOf(state) }),
@@ -298,7 +303,7 @@ export function factorsPage(
     error: state.error,
     hasForm: true,
     ...(hasKeys(site) && { script: ceremonyScript(site, request, path) }),
-    content: html`${formAlert(site, request, state.error && formErrorOf(state.error, text))}
+    content: html`${formAlert(site, request, state.error && formErrorOf(state.error, text), support)}
 ${factors.length > 0 && html`<ul class="choices">\n${factors.map(row)}</ul>`}
 ${postForm(action, returnToOf(state), html`<button>${text.addAppButton}</button>`)}
 ${hasKeys(site) && ceremonyForm(site, request, adding)}

@@ -26,8 +26,7 @@ export const factorsTexts = {
     'Your account asks for a second factor that this app can’t check: {factors}. So you can’t continue with this account.',
   factorRejectedHeading: 'Your sign-in has ended',
   factorRejectedText: 'Your code wasn’t accepted. Sign in again, or contact support.',
-  factorNeedsEmail:
-    'An authenticator app needs an account with an email address. Add an address to your account first.',
+  factorNeedsEmail: 'An authenticator app needs an email address, and your account has none.',
   factorStillNeeded: 'This is the only one that can be used here. Add an authenticator app before you remove it.',
   factorsHeading: 'Two-step sign-in',
   factorsText: 'When you sign in, we also ask for a code from one of these.',

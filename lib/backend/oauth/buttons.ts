@@ -45,19 +45,20 @@ export function providerChoices(
   request: PageRequest,
   state: FormState,
 ): readonly { readonly name: string; readonly href: string }[] {
-  return providersOf(settings).map(({ name, label }) => ({
+  return providersOf(settings, state).map(({ name, label }) => ({
     name: label ?? providerLabel(name),
     href: providerUrl(settings, request, name, state),
   }));
 }
 
 /** The listed ones, and the default one: the page is shown in its place, where it would not ask for the account. */
-function providersOf({
-  providers,
-  defaultProvider,
-}: BackendOptions): readonly { readonly name: string; readonly label?: string | undefined }[] {
+function providersOf(
+  { providers, defaultProvider }: BackendOptions,
+  state: FormState,
+): readonly { readonly name: string; readonly label?: string | undefined }[] {
   const isListed = providers.some(({ name }) => name === defaultProvider);
-  return [...providers, ...(defaultProvider === undefined || isListed ? [] : [{ name: defaultProvider }])];
+  const all = [...providers, ...(defaultProvider === undefined || isListed ? [] : [{ name: defaultProvider }])];
+  return all.filter(({ name }) => state.providers?.includes(name) !== false);
 }
 
 function providerUrl({ loginPath }: BackendOptions, request: PageRequest, name: string, state: FormState): string {
@@ -66,7 +67,7 @@ function providerUrl({ loginPath }: BackendOptions, request: PageRequest, name: 
 
 /** "Continue with GitHub" for each provider. These are links, so the page's `form-action` does not apply to them. */
 export function providerButtons({ settings, text }: Site, request: PageRequest, state: FormState): HtmlValue {
-  const providers = providersOf(settings);
+  const providers = providersOf(settings, state);
   if (providers.length === 0) return undefined;
   const isRow = providers.length >= rowFrom;
   const buttons = providers.map((provider) => {

@@ -1,5 +1,5 @@
 import { html, safeHref } from '../../tools/html.ts';
-import type { HtmlValue, Text } from '../../tools/html.ts';
+import type { Html, HtmlValue, Text } from '../../tools/html.ts';
 import { otherAccountUrl } from '../../pages/page.ts';
 import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
 import type { PageFacts } from '../../pages/view.ts';
@@ -13,8 +13,9 @@ import type { PagesTextKey } from './text.ts';
 /** What each room adds: buttons, the form with the address, further ways to sign in. */
 export function signInPage(site: Site, request: PageRequest, state: SignInState): Reply {
   const { text } = site;
-  const { email } = state;
-  const shown = site.signIn.flatMap(({ show }) => show?.(site, request, state) ?? []);
+  const { email, hasNoAddress = false } = state;
+  const parts = site.signIn.flatMap(({ show }) => show?.(site, request, state) ?? []);
+  const shown = hasNoAddress ? parts.filter(({ needsNoAddress }) => needsNoAddress) : parts;
   const form = shown.find((each) => each.form !== undefined);
   const general = state.error && formErrorOf(state.error, text);
   // Beside the field to correct, not above the buttons of the providers.
@@ -34,7 +35,7 @@ export function signInPage(site: Site, request: PageRequest, state: SignInState)
   return showPage(site, request, {
     facts: signInFacts(request, state, { shown, choices: buttons.choices, resend }),
     heading: signInHeading(site, request),
-    lead: error === undefined && text.signInText,
+    lead: error === undefined && (hasNoAddress ? text.noAddressSignInText : text.signInText),
     error: state.error,
     hasForm: true,
     isStep: true,
@@ -42,8 +43,21 @@ export function signInPage(site: Site, request: PageRequest, state: SignInState)
     content: html`${formAlert(site, request, error, resend !== undefined && resendForm(site, request, state, resend))}
 ${buttons.content}
 ${fields}
-${shown.map(({ below }) => below && html`${below}\n`)}`,
+${shown.map(({ below }) => below && html`${below}\n`)}${hasNoAddress && noAddressWays(site, request, state)}`,
   });
+}
+
+/** Where no form can sign in to the account again. */
+function waysWithoutAddress(request: PageRequest, { returnTo }: Pick<FormState, 'returnTo'>) {
+  const { help } = request.brand.links;
+  return { help, otherAccount: otherAccountUrl(request, returnTo), home: request.urlOf(request.home) };
+}
+
+function noAddressWays({ text }: Site, request: PageRequest, state: SignInState): Html {
+  const { help, otherAccount, home } = waysWithoutAddress(request, state);
+  const way = (href: string, label: Text): Html =>
+    html`<p class="actions"><a href="${safeHref(href)}">${label}</a></p>\n`;
+  return html`${help !== undefined && way(help, text.contactSupport)}${way(otherAccount, text.otherAccount)}${way(home, text.backHome)}`;
 }
 
 /** The path that sends the email again which confirms the address, where the account waits for it. */
@@ -83,6 +97,7 @@ function signInFacts(
     links: {
       ...(Object.assign({}, ...shown.map(({ links }) => links)) as PageFacts['links']),
       resend: resend && request.localPath(resend),
+      ...(state.hasNoAddress === true && waysWithoutAddress(request, state)),
     },
     choices,
   };

@@ -32,6 +32,8 @@ const kernelTexts = {
   emailInvalid: 'Enter an email such as name@example.com.',
   passwordMissing: 'Enter your password.',
   signedInHeading: 'You’re signed in',
+  /** In place of the form, for an account of a phone or a wallet that a guard asks to sign in again. */
+  noAddressSignInText: 'Your account has no email address. Sign in again the way you did before.',
   codeEmailsLimited: 'We can’t send another email yet.',
   /** In place of the button that sends another email or code, until it can. */
   codeResendIn: 'You can send another one in {time}.',

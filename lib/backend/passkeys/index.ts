@@ -12,7 +12,7 @@ import { passkeyRoute } from './sign-in-route.ts';
 /** The main button where there is no other form, which then needs a script. */
 const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
   const { settings, text } = site;
-  const isAlone = settings.signInMethods.length === 1;
+  const isAlone = settings.signInMethods.length === 1 || state.hasNoAddress === true;
   const form = ceremonyForm(site, request, {
     kind: 'get',
     path: settings.passkeyPath,
@@ -25,6 +25,7 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
   return {
     below: html`${isAlone && ceremonyFallback(site)}${form}`,
     links: { passkey: request.localPath(settings.passkeyPath) },
+    needsNoAddress: true,
     script: ceremonyScript(site, request, settings.passkeyPath),
     // Browsers offer passkeys in the field with `webauthn` (HTML §4.10.18.7.1), once the page's script asks for one.
     autocomplete: 'username webauthn',

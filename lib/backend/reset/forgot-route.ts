@@ -1,10 +1,11 @@
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
 import { readCaptcha, readEmail } from '../forms/fields.ts';
-import { formRoute, redirectUrl } from '../forms/forms.ts';
+import { formRoute, redirectUrl, wantsOtherAccount } from '../forms/forms.ts';
 import { mailAnswer, sendMail } from '../forms/mail.ts';
-import { forgotPage, forgotSent } from './page.ts';
+import { forgotPage, forgotSent, noAddressPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
+import { hasNoAddress, memberAtHand } from '../sign-in/subject.ts';
 import type { SupabaseCall } from '../supabase/supabase-call.ts';
 
 /** `/auth/forgot`: requests an email with a link for a new password; the response is the same for every address. */
@@ -13,8 +14,14 @@ export function forgotRoute(backend: BackendContext): AuthRoute {
   return formRoute(backend, {
     path: settings.forgotPath,
     option: 'forgotPath',
-    page: (request, { returnTo, fields, error }) =>
-      forgotPage(siteFor(backend, request), request, { returnTo, email: fields.get('email'), error }),
+    async page(request, { returnTo, fields, error }) {
+      const isOtherAccount = wantsOtherAccount(request, fields);
+      const member = isOtherAccount || error !== undefined ? undefined : await memberAtHand(request);
+      // The email would never come.
+      if (member !== undefined && hasNoAddress(member))
+        return noAddressPage(siteFor(backend, request), request, returnTo);
+      return forgotPage(siteFor(backend, request), request, { returnTo, email: fields.get('email'), error });
+    },
     async submit(request, fields, returnTo) {
       const email = readEmail(fields);
       const options = { redirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };

@@ -39,6 +39,26 @@ ${backToSignIn(site, request, state)}`,
   });
 }
 
+/** For someone signed in whose account has no address, and so neither a password here nor a mail for one. */
+export function noAddressPage(site: Site, request: PageRequest, returnTo: string): Reply {
+  const { text } = site;
+  const { help } = request.brand.links;
+  const next = request.urlOf(returnTo);
+  return showPage(site, request, {
+    facts: {
+      kind: 'no_address',
+      values: { returnTo },
+      links: { continue: next, help, otherAccount: otherAccountUrl(request, returnTo) },
+    },
+    heading: text.noAddressHeading,
+    emblem: 'notice',
+    hasForm: false,
+    lead: text.noAddressText,
+    content: html`<p><a class="button" href="${safeHref(next)}">${text.continueButton}</a></p>
+${help !== undefined && html`<p class="actions"><a href="${safeHref(help)}">${text.contactSupport}</a></p>\n`}<p class="actions"><a href="${safeHref(otherAccountUrl(request, returnTo))}">${text.otherAccount}</a></p>`,
+  });
+}
+
 /** After that form. */
 export function forgotSent({ forgotPath: path }: BackendOptions): SentNotice {
   return { kind: 'forgot_sent', heading: 'forgotSentHeading', text: 'forgotSentText', path };

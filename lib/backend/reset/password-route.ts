@@ -13,7 +13,7 @@ import { isSessionOver, needsFactor } from '../supabase/account.ts';
 import { FormProblem, readCaptcha, foldAccount } from '../forms/fields.ts';
 import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
 import { readNewPassword } from '../forms/new-password.ts';
-import { passwordPage } from './page.ts';
+import { noAddressPage, passwordPage } from './page.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
 import { holdsPending, markTried } from '../sign-in/pending.ts';
@@ -22,7 +22,7 @@ import { isOwnRefusal, organizationSignIn } from '../supabase/provider-errors.ts
 import { issuedContent } from '../supabase/session-cookie.ts';
 import { checkPresent, emailWithPassword, endOtherSessions, isOfOrganization, setPassword } from './set-password.ts';
 import { advance, prepareSignIn, stepUrl, storeSignIn } from '../sign-in/sign-in.ts';
-import { endOver, renewDenied, sessionOf, signInFirst, subjectOf } from '../sign-in/subject.ts';
+import { endOver, hasNoAddress, renewDenied, sessionOf, signInFirst, subjectOf } from '../sign-in/subject.ts';
 import type { Subject } from '../sign-in/subject.ts';
 
 /** A request about a new password; without a subject its link has expired. */
@@ -154,6 +154,7 @@ function showForm(
     });
   }
   if (isOfOrganization(session)) throw organizationSignIn();
+  if (hasNoAddress(session)) return noAddressPage(siteFor(backend, request), request, returnTo);
   const email = emailWithPassword(session);
   if (email === null) return redirect(303, localUrl(request, backend.settings.forgotPath, returnTo));
   return passwordPage(siteFor(backend, request), request, { ...shown, email, asksCurrent: true });
@@ -228,8 +229,10 @@ async function changePassword(
   change: Change,
 ): Promise<string> {
   if (isOfOrganization(session)) throw organizationSignIn();
+  const { passwordPath, forgotPath } = backend.settings;
   const email = emailWithPassword(session);
-  if (email === null) return localUrl(request, backend.settings.forgotPath, change.returnTo);
+  // The page says so to an account that has no address.
+  if (email === null) return localUrl(request, hasNoAddress(session) ? passwordPath : forgotPath, change.returnTo);
   const currentPassword = change.fields.get('currentPassword') ?? '';
   const given = { email, password: currentPassword, ...readCaptcha(change.fields) };
   const issued = await checkPresent(backend, request, session, given);

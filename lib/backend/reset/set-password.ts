@@ -4,7 +4,7 @@ import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import type { BackendSession } from '../../types.ts';
 import { tokenLifetimeMs } from '../../session/jwt.ts';
-import { asIssued } from '../supabase/account.ts';
+import { asIssued, providersOf } from '../supabase/account.ts';
 import type { BackendContext } from '../context.ts';
 import { rethrowAs, foldAccount } from '../forms/fields.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
@@ -123,15 +123,13 @@ async function checkOwn(
 }
 
 /** Supabase gives a SAML account no password and sends it no link for one (GoTrue: `user_sso_managed`). */
-export function isOfOrganization({ user }: BackendSession): boolean {
-  const { providers } = user.appMetadata;
-  return Array.isArray(providers) && providers.some((name) => typeof name === 'string' && name.startsWith('sso:'));
+export function isOfOrganization(session: BackendSession): boolean {
+  return providersOf(session)?.some((name) => name.startsWith('sso:')) === true;
 }
 
 /** `null` for accounts of OAuth providers only, which have no password; a link sent to their address lets them set one. */
-export function emailWithPassword({ user }: BackendSession): string | null {
-  const { providers } = user.appMetadata;
-  return !Array.isArray(providers) || providers.includes('email') ? user.email : null;
+export function emailWithPassword(session: BackendSession): string | null {
+  return providersOf(session)?.includes('email') === false ? null : session.user.email;
 }
 
 /** The facts that `awaitSuccessor` needs. */

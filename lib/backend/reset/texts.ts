@@ -4,6 +4,8 @@ export const resetTexts = {
   forgotButton: 'Send link',
   forgotSentHeading: 'Check your email',
   forgotSentText: 'If {email} has an account, we sent a link to choose a new password.',
+  noAddressHeading: 'Your account has no email address',
+  noAddressText: 'A password needs one. You can still sign in the way you did before.',
   passwordHeading: 'Choose a new password',
   passwordFor: 'For {email}',
   passwordOtherAccount: 'This form was for another account. Check the address and try again.',

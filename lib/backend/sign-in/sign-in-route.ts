@@ -1,11 +1,11 @@
-import type { AuthRequest } from '../../http/request.ts';
 import { accountName } from '../../pages/texts.ts';
 import type { AuthRoute } from '../../http/router.ts';
-import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { formRoute, wantsOtherAccount } from '../forms/forms.ts';
 import { siteFor } from '../pages/parts.ts';
 import { signedInPage, signInPage } from '../pages/sign-in.ts';
+import { providersOf } from '../supabase/account.ts';
+import { hasNoAddress, memberAtHand } from './subject.ts';
 
 /** `/auth/login`: the sign-in page, to which each room adds its part. */
 export function signInRoute(backend: BackendContext): AuthRoute {
@@ -24,21 +24,17 @@ export function signInRoute(backend: BackendContext): AuthRoute {
     },
     async page(request, { returnTo, fields, error }) {
       const isOtherAccount = wantsOtherAccount(request, fields);
-      const session = isOtherAccount || error !== undefined ? null : await sessionAtHand(request);
+      const session = isOtherAccount || error !== undefined ? undefined : await memberAtHand(request);
       // A guard's `maxAge` requires a new sign-in, even with a session.
       const isFresh = request.query.has('max_age');
-      if (session !== null && !isFresh) {
+      if (session !== undefined && !isFresh) {
         return signedInPage(siteFor(backend, request), request, { returnTo, account: accountName(session) });
       }
       const email = fields.get('email') ?? session?.user.email ?? undefined;
-      return signInPage(siteFor(backend, request), request, { returnTo, isOtherAccount, email, error });
+      const known = session !== undefined &&
+        hasNoAddress(session) && { hasNoAddress: true, providers: providersOf(session) };
+      return signInPage(siteFor(backend, request), request, { returnTo, isOtherAccount, email, error, ...known });
     },
     ...(submit && { submit: (request, fields, returnTo) => submit(backend, request, fields, returnTo) }),
   });
-}
-
-/** The browser's session. An anonymous one does not count, and an outage must not hide the form. */
-async function sessionAtHand(request: AuthRequest): Promise<BackendSession | null> {
-  const session = await request.resolveSession().catch(() => undefined);
-  return session?.adapter === 'backend' && !session.user.isAnonymous ? session : null;
 }

@@ -7,6 +7,7 @@ import type { BackendSession, Session } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { clearPending, readPending } from './pending.ts';
 import type { PendingSignIn } from './pending.ts';
+import { providersOf } from '../supabase/account.ts';
 import type { Step } from '../slots.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
 
@@ -44,6 +45,27 @@ export async function sessionOf({ source }: BackendContext, request: AuthRequest
   if (session?.adapter !== 'backend') return undefined;
   const content = source.contentOf(session);
   return content && { content, session, pending: undefined };
+}
+
+/** The browser's session, also that of a guest. An outage must not hide a page that does without. */
+export async function sessionAtHand(request: AuthRequest): Promise<BackendSession | undefined> {
+  const session = await request.resolveSession().catch(() => undefined);
+  return session?.adapter === 'backend' ? session : undefined;
+}
+
+/** The browser's session, where it is that of an account: a guest has none. */
+export async function memberAtHand(request: AuthRequest): Promise<BackendSession | undefined> {
+  const session = await sessionAtHand(request);
+  return session?.user.isAnonymous === false ? session : undefined;
+}
+
+/**
+ * Accounts of a phone, of a wallet, or of a provider that shares none have no email address. A token alone may lack one: a project's hook
+ * can remove it.
+ */
+export function hasNoAddress(session: BackendSession): boolean {
+  const { email, isAnonymous } = session.user;
+  return email === null && !isAnonymous && providersOf(session)?.includes('email') === false;
 }
 
 /** @throws {AuthError} `unauthenticated` for clients that want JSON */

@@ -3,6 +3,7 @@ import { defined } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { clientFacts } from '../../http/message.ts';
+import { accountName } from '../../pages/texts.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { Session } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
@@ -13,10 +14,12 @@ import { mailAnswer, sendMail } from '../forms/mail.ts';
 import { readNewPassword } from '../forms/new-password.ts';
 import { confirmationSent, signUpPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
+import { signedInPage } from '../pages/sign-in.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
 import { rethrowStaleKeys } from '../supabase/provider-errors.ts';
 import type { SupabaseCall } from '../supabase/supabase-call.ts';
 import { completeSignIn } from '../sign-in/sign-in.ts';
+import { memberAtHand } from '../sign-in/subject.ts';
 import { readSignUpData } from './data.ts';
 
 /** The data of a sign-up. */
@@ -38,8 +41,12 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
     option: 'signupPath',
     ownPage: settings.pages.signUp,
     provesSender: true,
-    page(request, { returnTo, fields, error }) {
+    async page(request, { returnTo, fields, error }) {
       const isOtherAccount = wantsOtherAccount(request, fields);
+      const member = isOtherAccount || error !== undefined ? undefined : await memberAtHand(request);
+      if (member !== undefined) {
+        return signedInPage(siteFor(backend, request), request, { returnTo, account: accountName(member) });
+      }
       backend.passwordRule.learn(error);
       return signUpPage(siteFor(backend, request), request, {
         returnTo,

@@ -3,7 +3,7 @@ import type { Session as SdkSession, User as SdkUser } from '@supabase/supabase-
 import { defined, isRecord } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import { readToken } from '../../session/jwt.ts';
-import type { BackendIdentity } from '../../types.ts';
+import type { BackendIdentity, BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { rethrowStaleKeys } from './provider-errors.ts';
 import { issuedContent } from './session-cookie.ts';
@@ -110,6 +110,12 @@ function requireUser(user: unknown, accessToken: string): void {
   const { sub } = readToken(accessToken).claims;
   // What is no token is refused as such.
   if (sub !== undefined && id !== sub) throw new AuthError('provider_refused', { reason: otherUser });
+}
+
+/** The names of the ways that the account signs in by, from its claims: `email`, `phone` or OAuth providers. */
+export function providersOf({ user }: BackendSession): readonly string[] | undefined {
+  const { providers } = user.appMetadata;
+  return Array.isArray(providers) ? providers.filter((name) => typeof name === 'string') : undefined;
 }
 
 /** Tokens and user in the form of a sign-in response. */
