@@ -1,4 +1,5 @@
 import type { AuthenticationResponse } from '@workos-inc/node';
+import { defined } from '../tools/json.ts';
 import { createSharedOutcomes } from '../tools/shared-outcomes.ts';
 import type { SharedOutcomes } from '../tools/shared-outcomes.ts';
 import { AuthError, isOutage } from '../errors.ts';
@@ -11,7 +12,9 @@ import type { AuthRoute } from '../http/router.ts';
 import { signInFailed } from '../session/events.ts';
 import type { ClientFacts } from '../session/source.ts';
 import type { B2bContext } from './context.ts';
-import type { Answer, AskedTokens, Asking, Question, TokenCall } from './feature.ts';
+import { askedAfter, askedOf } from './asked.ts';
+import type { Asked } from './asked.ts';
+import type { Again, Answer, AskedTokens, Asking, Question, TokenCall } from './feature.ts';
 import type { Flow } from './flow-cookie.ts';
 import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
 import { newSession } from './seal.ts';
@@ -19,7 +22,7 @@ import type { SealedSession } from './seal.ts';
 import { admit, place } from './sign-in.ts';
 import type { SignedIn } from './sign-in.ts';
 import { requiredSso, startFlow, startOver } from './start.ts';
-import type { RequiredSso } from './start.ts';
+import type { FlowStart, RequiredSso } from './start.ts';
 import { revokeQuietly } from './sign-out.ts';
 
 type Outcome = SignedIn | Asking | RequiredSso;
@@ -53,11 +56,14 @@ async function answerCallback(context: CallbackContext, request: AuthRequest): P
   const flow = state === null || state === '' ? undefined : await flows.find(state, request.cookies);
   if (flow === undefined) return answerWithoutFlow(context, request);
   request.errorReturnTo = request.returnTo(flow.returnTo);
+  const answer = flow.selection === undefined ? undefined : context.question?.answer(context, request, flow);
   try {
-    return await answerWithFlow(context, request, flow);
+    return await answerWithFlow(context, request, flow, answer);
   } catch (error) {
+    const asked = withChoice(flow, answer, error);
+    request.signIn = waysOn(context, asked, error);
     if (isOutage(error) && !query.has('error'))
-      request.writeCookies(await flows.start({ ...flow, isSpent: true }, request.cookies));
+      request.writeCookies(await flows.start({ ...asked, isSpent: true }, request.cookies));
     // Otherwise this flow ends; the flows of other tabs stay open.
     else if (!canStillSucceed(error, flow)) request.writeCookies(flows.finish(flow.state));
     emit(signInFailed(error), request.startedAt);
@@ -75,9 +81,8 @@ async function answerWithoutFlow(context: B2bContext, request: AuthRequest): Pro
   const open = await context.flows.pending(request.cookies);
   // A link from the provider's dashboard, or a flow that newer ones have pushed out: start over once, to get a state that can be checked.
   if (hasCode && (isBareCode || open.length > 0) && !open.some(({ isRestart }) => isRestart === true)) {
-    const returnTo = isBareCode ? request.home : commonWayBack(request, open);
-    const start = { screen: 'sign-in', query: new URLSearchParams(), returnTo, isRestart: true } as const;
-    return redirect(303, await startFlow(context, request, start));
+    const start = isBareCode ? { asked: {}, returnTo: request.home } : commonStart(request, open);
+    return redirect(303, await startFlow(context, request, { ...start, isRestart: true }));
   }
   const error = query.get('error');
   const failure =
@@ -88,18 +93,38 @@ async function answerWithoutFlow(context: B2bContext, request: AuthRequest): Pro
   throw failure;
 }
 
-/** That of all open flows, where they agree: several tabs of one page. */
-function commonWayBack(request: AuthRequest, open: readonly Flow[]): string {
-  const [returnTo, ...others] = new Set(open.map((flow) => flow.returnTo));
-  return others.length === 0 ? request.returnTo(returnTo) : request.home;
+/** What all open flows agree on: several tabs of one page. */
+function commonStart(request: AuthRequest, open: readonly Flow[]): Pick<FlowStart, 'asked' | 'returnTo'> {
+  const [returnTo, ...otherPaths] = new Set(open.map((flow) => flow.returnTo));
+  const [asked = '{}', ...others] = new Set(open.map((flow) => JSON.stringify(askedOf(flow))));
+  return {
+    asked: others.length === 0 ? (JSON.parse(asked) as Asked) : {},
+    returnTo: otherPaths.length === 0 ? request.returnTo(returnTo) : request.home,
+  };
 }
 
-async function answerWithFlow(context: CallbackContext, request: AuthRequest, flow: Flow): Promise<Reply> {
+/** With the organization that the person has chosen, unless they have to choose another one. */
+function withChoice(flow: Flow, answer: Answer | Again | undefined, error: unknown): Flow {
+  const isRefused = error instanceof AuthError && lastingQuestions.has(error.code);
+  return answer?.kind === 'answer' && !isRefused ? { ...flow, organizationId: answer.organizationId } : flow;
+}
+
+/** What the links of the error page name. The option's own organization needs no name. */
+function waysOn({ settings }: B2bContext, { asked, organizationId }: Flow, error: unknown): AuthRequest['signIn'] {
+  const wanted = settings.organizationId === undefined ? organizationId : undefined;
+  return askedAfter(askedOf({ asked, organizationId: wanted }), error instanceof AuthError ? error.code : undefined);
+}
+
+async function answerWithFlow(
+  context: CallbackContext,
+  request: AuthRequest,
+  flow: Flow,
+  answer: Answer | Again | undefined,
+): Promise<Reply> {
   const { query } = request;
   const error = query.get('error');
   if (error !== null) throw callbackError(error);
   if (flow.isSpent === true) return startOver(context, request, flow);
-  const answer = flow.selection === undefined ? undefined : context.question?.answer(context, request, flow);
   if (answer?.kind === 'again') return answer.reply;
   const code = query.get('code') ?? '';
   if (answer === undefined && code === '') throw new AuthError('invalid_request');
@@ -110,7 +135,9 @@ async function answerWithFlow(context: CallbackContext, request: AuthRequest, fl
   });
   if (outcome.kind === 'sso') {
     const { organizationId, connectionId } = outcome;
-    return startOver(context, request, { ...flow, organizationId }, { isRestart: true, connectionId });
+    // The organization's own provider, and not the one that was asked for.
+    const asked = defined({ ...flow.asked, provider: undefined });
+    return startOver(context, request, { ...flow, asked, organizationId }, { isRestart: true, connectionId });
   }
   if (outcome.kind === 'question') return outcome.show(context, request, flow);
   const store = async (): Promise<Reply> => {

@@ -17,6 +17,8 @@ const schema = v.object({
   /** When the sign-in began, where its ten minutes were restarted since; default: `startedAt`. */
   beganAt: v.optional(v.number()),
   organizationId: v.optional(v.string()),
+  /** What else the sign-in was asked with. */
+  asked: v.optional(v.record(v.string(), v.string())),
   /** Set when the flow was started because a callback came without state: the next such callback is an error. */
   isRestart: v.optional(v.boolean()),
   /** Set when the code exchange failed with an outage: the code may be spent, so the next callback starts over. */
@@ -98,7 +100,7 @@ export function createFlowCookies(parts: {
   return {
     async start(flow, cookies) {
       const own = nameOf(flow.state);
-      const value = await seal.seal({ ...flow, purpose: 'sign-in-flow' }, flowMaxAge);
+      const value = await seal.seal({ ...shortened(flow), purpose: 'sign-in-flow' }, flowMaxAge);
       const others: StartedFlow[] = [];
       for (const name of flowNames(cookies, prefix)) if (name !== own) others.push(await startedFlow(name, cookies));
       const stale = selectStale(others, roomBeside(flow, own.length + value.length));
@@ -135,6 +137,16 @@ function flowNames(cookies: RequestCookies, prefix: string): string[] {
 /** Whether browsers take the flow's cookie. They would drop a larger one, which would lose the sign-in. */
 export function fitsCookie(flow: Flow): boolean {
   return Buffer.byteLength(JSON.stringify(flow)) <= maxFlowJson;
+}
+
+/** With as much of what was asked as fits the cookie, from the start of the list. */
+function shortened(flow: Flow): Flow {
+  let short: Flow = { ...flow, asked: undefined };
+  for (const [name, value] of Object.entries(flow.asked ?? {})) {
+    const longer = { ...short, asked: { ...short.asked, [name]: value } };
+    if (fitsCookie(longer)) short = longer;
+  }
+  return short;
 }
 
 interface StartedFlow {

@@ -1,17 +1,15 @@
-import { defined } from '../tools/json.ts';
 import type { AuthRequest } from '../http/request.ts';
 import { isScripted as isScriptedRequest } from '../http/message.ts';
 import { isHttpsIgnored } from '../http/origin.ts';
 import { redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
+import { askedAfter, askedIn, askedOf, authorizationParameters } from './asked.ts';
+import type { Asked, Screen } from './asked.ts';
 import type { B2bContext } from './context.ts';
 import { createState } from './flow-cookie.ts';
 import type { Flow } from './flow-cookie.ts';
 import type { ProviderFailure } from './provider-errors.ts';
-import type { AuthorizationRequest } from './workos.ts';
-
-type Screen = 'sign-in' | 'sign-up';
 
 /** `/login` and `/signup`: the start of the hosted flow. */
 export function signInRoute(context: B2bContext, screen: Screen): AuthRoute {
@@ -24,7 +22,10 @@ export function signInRoute(context: B2bContext, screen: Screen): AuthRoute {
     async get(request) {
       const { query } = request;
       const returnTo = request.returnTo(query.get('returnTo'));
-      return redirectOrJson(request, await startFlow(context, request, { screen, query, returnTo }), 302);
+      const asked = askedIn(query, screen);
+      request.errorReturnTo = returnTo;
+      request.signIn = askedAfter(asked);
+      return redirectOrJson(request, await startFlow(context, request, { asked, returnTo }), 302);
     },
     // A guard's 307 replays a form post here; the 303 drops its body.
     post: (request) => {
@@ -34,9 +35,8 @@ export function signInRoute(context: B2bContext, screen: Screen): AuthRoute {
   };
 }
 
-interface FlowStart {
-  readonly screen: Screen;
-  readonly query: URLSearchParams;
+export interface FlowStart {
+  readonly asked: Asked;
   readonly returnTo: string;
   readonly isRestart?: true | undefined;
   /** The identity provider of an organization, where WorkOS named it. */
@@ -53,14 +53,14 @@ export async function startFlow(context: B2bContext, request: AuthRequest, start
   explain('sign-in starts, with the redirect URI %s', redirectUri);
   const { codeVerifier, codeChallenge } = await provider.createVerifier();
   const state = createState();
-  const passedOn = passedOnParameters(start.query, start.screen);
-  const organizationId = context.settings.organizationId ?? passedOn.organizationId;
   const { returnTo, isRestart, connectionId } = start;
+  const { organization_id: wanted, ...asked } = start.asked;
+  const organizationId = context.settings.organizationId ?? wanted;
   const isScripted = isScriptedRequest(request.req) || undefined;
-  const flow = { state, codeVerifier, returnTo, startedAt: now(), organizationId, isRestart, isScripted };
+  const flow = { state, codeVerifier, returnTo, startedAt: now(), organizationId, asked, isRestart, isScripted };
   request.writeCookies(await flows.start(flow, request.cookies));
-  const target = connectionId === undefined ? { ...passedOn, ...defined({ organizationId }) } : { connectionId };
-  return provider.authorizationUrl({ ...target, redirectUri, state, codeChallenge });
+  const parameters = authorizationParameters(askedOf(flow), connectionId);
+  return provider.authorizationUrl({ ...parameters, redirectUri, state, codeChallenge });
 }
 
 /**
@@ -70,12 +70,12 @@ export async function startFlow(context: B2bContext, request: AuthRequest, start
 export async function startOver(
   context: B2bContext,
   request: AuthRequest,
-  { state, returnTo, organizationId }: Flow,
+  flow: Flow,
   restart: Pick<FlowStart, 'isRestart' | 'connectionId'> = {},
 ): Promise<Reply> {
-  request.writeCookies(context.flows.finish(state));
-  const query = new URLSearchParams(organizationId === undefined ? {} : { organization_id: organizationId });
-  return redirect(303, await startFlow(context, request, { screen: 'sign-in', query, returnTo, ...restart }));
+  request.writeCookies(context.flows.finish(flow.state));
+  const { returnTo } = flow;
+  return redirect(303, await startFlow(context, request, { asked: askedOf(flow), returnTo, ...restart }));
 }
 
 /** WorkOS asks for the sign-in through an organization's identity provider. */
@@ -107,30 +107,4 @@ export function requiredSso(
 
 function isConnectionId(value: unknown): value is string {
   return typeof value === 'string' && /^conn_[A-Za-z0-9]{1,64}$/.test(value);
-}
-
-type PassedOn = Omit<AuthorizationRequest, 'redirectUri' | 'state' | 'codeChallenge'>;
-
-/** The parameters that a link may pass to the hosted page: only well-formed ones of this list. */
-function passedOnParameters(query: URLSearchParams, screen: Screen): PassedOn {
-  const take = (name: string, form: RegExp): string | undefined => {
-    const value = query.get(name);
-    return value !== null && form.test(value) ? value : undefined;
-  };
-  const provider = take('provider', /^[A-Za-z]{2,40}$/) ?? 'authkit';
-  const asked = take('screen_hint', /^sign-(?:in|up)$/) as Screen | undefined;
-  const maxAge = take('max_age', /^\d{1,9}$/);
-  return {
-    provider,
-    ...(provider === 'authkit' ? { screenHint: asked ?? screen } : {}),
-    ...defined({
-      loginHint: take('login_hint', /^[^\s\0-\x1f\x7f-\x9f]{1,320}$/u),
-      organizationId: take('organization_id', /^org_[A-Za-z0-9]{1,64}$/),
-      domainHint: take('domain_hint', /^(?=.{1,253}$)[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i),
-      invitationToken: take('invitation_token', /^[A-Za-z0-9_-]{1,256}$/),
-    }),
-    ...(maxAge === undefined ? {} : { maxAge: Number(maxAge) }),
-    // To sign in with an account other than the one that is signed in at the provider.
-    ...(query.get('prompt') === 'login' ? { prompt: 'login' } : {}),
-  };
 }

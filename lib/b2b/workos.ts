@@ -23,7 +23,7 @@ export interface AuthorizationRequest {
   /** Seconds. */
   readonly maxAge?: number;
   /** OpenID Connect Core §3.1.2.1. */
-  readonly prompt?: 'login';
+  readonly prompt?: string;
 }
 
 export interface RefreshRequest {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseCookies } from '../tools/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../tools/cookies.ts';
 import { WaitingTime, withDeadline } from '../tools/deadline.ts';
+import { defined } from '../tools/json.ts';
 import { sanitizeReturnTo } from '../tools/paths/return-to.ts';
 import { pathOf } from '../tools/paths/request-path.ts';
 import { queryOf, withQuery } from '../tools/url.ts';
@@ -51,6 +52,8 @@ export class AuthRequest {
   isForApi = false;
   /** The return path of an error page's sign-in link; set by a route that knows the visitor's target. */
   errorReturnTo: string | undefined;
+  /** What a link to the sign-in names besides `returnTo`: what this one was asked with, or what the provider wants after it has ended the session. */
+  signIn: Readonly<Record<string, string>> | undefined;
   /** The session of the cookies that `accept` refused; the request counts as one without a session. */
   refusedSession: Session | undefined;
   /** While `onSignIn` runs: the session that no cookie holds before the hook has let it pass. */
@@ -69,8 +72,6 @@ export class AuthRequest {
   #writtenNames: readonly string[] = none;
   #isGuarded = false;
   #session: Session | undefined;
-  /** What the next sign-in has to name, where the provider has just ended the session. */
-  #signIn: Readonly<Record<string, string>> | undefined;
   #resolution: Promise<Session | null> | undefined;
 
   constructor(definition: Adapter, req: IncomingMessage, res: ServerResponse, prefix: string, preceding?: AuthRequest) {
@@ -175,11 +176,12 @@ export class AuthRequest {
     return hookDestination(this, redirectTo, returnTo);
   }
 
-  /** The sign-in page's URL with further parameters and then `returnTo`. */
-  signInUrl(returnTo: string, parameters: Readonly<Record<string, string>> = {}): string {
+  /** The sign-in page's URL with further parameters and then `returnTo`. @param parameters also those that it must not have, as `undefined` */
+  signInUrl(returnTo: string, parameters: Readonly<Record<string, string | undefined>> = {}): string {
     const { signInPage, loginPath } = this.definition;
     const page = signInPage ?? this.localPath(loginPath);
-    return withQuery(page, { ...this.#signIn, ...parameters, ...(returnTo === this.home ? {} : { returnTo }) });
+    const named = defined({ ...this.signIn, ...parameters });
+    return withQuery(page, { ...named, ...(returnTo === this.home ? {} : { returnTo }) });
   }
 
   /** Every value of every cookie; cookies of a pending sign-in have the adapter's own names, without the `__Host-` prefix. */
@@ -277,7 +279,7 @@ export class AuthRequest {
     // Before `accept` is asked: the tokens that these cookies replace may be spent.
     this.#deliver(resolution);
     if (resolution.later !== undefined) resolver.background.run(this.#deliverLater(resolution.later));
-    this.#signIn = resolution.signIn;
+    this.signIn ??= resolution.signIn;
     try {
       return await this.#take(resolution.session);
     } finally {

@@ -51,9 +51,15 @@ export interface PageRequest {
   urlOf(path: string): string;
 }
 
-/** The sign-in page for another account than the current one (OpenID Connect Core §3.1.2.1, `prompt=login`). */
-export function otherAccountUrl(request: { signInUrl(returnTo: string): string }, returnTo: string): string {
-  return withQuery(request.signInUrl(returnTo), { prompt: 'login' });
+/**
+ * The sign-in page for another account than the current one (OpenID Connect Core §3.1.2.1, `prompt=login`). A provider is not named
+ * again: it may sign in its current account without a question.
+ */
+export function otherAccountUrl(
+  request: { signInUrl(returnTo: string, parameters?: Readonly<Record<string, undefined>>): string },
+  returnTo: string,
+): string {
+  return withQuery(request.signInUrl(returnTo, { provider: undefined, prompt: undefined }), { prompt: 'login' });
 }
 
 export interface PageParts {

@@ -106,10 +106,17 @@ export function pageView(title: string, lang: string, facts: PageFacts, error?: 
     ),
     ...defined({ action }),
     links: Object.freeze(
-      Object.fromEntries(Object.entries(links).flatMap(([name, href]) => (href ? [[name, href] as const] : []))),
+      Object.fromEntries(
+        Object.entries(links).flatMap(([name, href]) => (href ? [[name, withoutInvitation(href)] as const] : [])),
+      ),
     ),
     choices: frozen(choices),
   });
+}
+
+/** The built-in page's own link names an invitation again, by its token. */
+function withoutInvitation(href: string): string {
+  return href.replace(/([?&])invitation_token=[^&#]*(&?)/, (_, before: string, after) => (after === '' ? '' : before));
 }
 
 function frozen<Item extends object>(items: readonly Item[]): readonly Item[] {

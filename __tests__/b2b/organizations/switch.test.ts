@@ -12,7 +12,7 @@ import { sendJson } from '../../support/hosts.ts';
 import { createShared } from '../../support/shared-memory.ts';
 import { until } from '../../support/until.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
-import { itWithoutProxy } from '../../support/only.ts';
+import { itAtRoot, itWithoutProxy } from '../../support/only.ts';
 
 let provider: SharedProvider;
 beforeAll(async () => (provider = await startProvider()));
@@ -162,14 +162,15 @@ describe('POST /organization', () => {
     expect([await organizationOf(visitor), app.workos.tokenCalls]).toEqual([south.id, 1]);
   });
 
-  it('without a session answers 401, or redirects a form to sign-in', async () => {
+  it('without a session answers 401, or redirects a form to sign in to the organization', async () => {
     const app = await start();
     const visitor = app.visitor();
     const json = await jsonPost(visitor, south.id);
     expect([json.status, json.json.error.code]).toEqual([401, 'unauthenticated']);
-    expect(json.json.redirectTo).toBe('/login?returnTo=%2Fdashboard');
+    const signIn = `/login?organization_id=${south.id}&returnTo=%2Fdashboard`;
+    expect(json.json.redirectTo).toBe(signIn);
     const form = await formPost(visitor, { organizationId: south.id, returnTo: '/dashboard' });
-    expect([form.status, form.headers.location]).toEqual([303, '/login?returnTo=%2Fdashboard']);
+    expect([form.status, form.headers.location]).toEqual([303, signIn]);
     expect(app.workos.tokenCalls).toBe(0);
   });
 
@@ -205,7 +206,8 @@ describe('POST /organization', () => {
 
   it('keeps the organization that the option fixes', async () => {
     const app = await start({ organizationId: north.id });
-    expect((await jsonPost(app.visitor(), south.id)).status).toBe(401);
+    const signedOut = await jsonPost(app.visitor(), south.id);
+    expect([signedOut.status, signedOut.json.redirectTo]).toEqual([401, '/login?returnTo=%2Fdashboard']);
     const visitor = await member(app);
     const answer = await jsonPost(visitor, south.id);
     expect([answer.status, answer.json.error.code]).toEqual([403, 'organization_required']);
@@ -218,6 +220,22 @@ describe('POST /organization', () => {
     const visitor = await member(app);
     const answer = await visitor.postJson('/organization?returnTo=/dashboard/2', { organizationId: south.id });
     expect(answer.json.redirectTo).toBe('/dashboard/2');
+  });
+
+  itAtRoot.each([
+    ['the page that it came from', '/dashboard?tab=2', '/dashboard?tab=2'],
+    ['the start page, and not to a route of the adapter', '/login?returnTo=/dashboard', '/'],
+    ['the start page, and not to another site', 'https://other.example/dashboard', '/'],
+  ])('without a `returnTo` leads to %s', async (_, from, wanted) => {
+    const app = await start();
+    const visitor = await member(app);
+    const headers = { referer: new URL(from, app.origin).href };
+    const form = { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
+    const sent = await visitor.post('/organization', { headers: form, body: `organizationId=${south.id}` });
+    expect([sent.status, sent.headers.location]).toEqual([303, wanted]);
+    const script = { ...headers, accept: 'application/json', 'content-type': 'application/json' };
+    const body = JSON.stringify({ organizationId: north.id });
+    expect((await visitor.post('/organization', { headers: script, body })).json).toEqual({ redirectTo: wanted });
   });
 });
 

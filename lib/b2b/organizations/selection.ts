@@ -6,6 +6,7 @@ import { flowAttributes } from '../../http/cookie-jar.ts';
 import { otherAccountUrl } from '../../pages/page.ts';
 import { json } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
+import { askedAfter, askedOf } from '../asked.ts';
 import type { B2bContext } from '../context.ts';
 import type { Question, TokenCall } from '../feature.ts';
 import { fitsCookie } from '../flow-cookie.ts';
@@ -108,9 +109,11 @@ async function offerOrganizations(
 function chooserReply(
   request: AuthRequest,
   settings: B2bContext['settings'],
-  { state, returnTo }: Flow,
+  flow: Flow,
   organizations: readonly Organization[],
 ): Reply {
+  const { state, returnTo } = flow;
+  request.signIn = askedAfter(askedOf(flow));
   const hrefOf = ({ id }: Organization): string =>
     `${request.localPath(settings.callbackPath)}?${new URLSearchParams({ state, organization_id: id }).toString()}`;
   if (request.wantsJson) {

@@ -57,7 +57,8 @@ export function organizationRoute(context: B2bContext): AuthRoute {
 async function answerSwitch(context: SwitchContext, switches: Switches, request: AuthRequest): Promise<Reply> {
   const fields = await readFields(request.req, request.res);
   const organizationId = fields.get('organizationId') ?? '';
-  const returnTo = request.returnTo(fields.get('returnTo') ?? request.query.get('returnTo'));
+  const asked = fields.get('returnTo') ?? request.query.get('returnTo');
+  const returnTo = asked === null ? request.wayBack : request.returnTo(asked);
   request.errorReturnTo = returnTo;
   if (!/^[\w-]{1,100}$/.test(organizationId)) throw new AuthError('invalid_request');
   const { organizationId: onlyOne } = context.settings;
@@ -74,7 +75,9 @@ async function answerSwitch(context: SwitchContext, switches: Switches, request:
     const { cookies, isCurrent, onDelivered, session } = outcome.resolution;
     request.writeCookies(cookies, { isCurrent, onDelivered });
     if (outcome.refusal !== undefined) throw outcome.refusal;
-    return session === null ? signedOutReply(request, returnTo) : redirectOrJson(request, returnTo);
+    if (session !== null) return redirectOrJson(request, returnTo);
+    request.signIn = { organization_id: organizationId };
+    return signedOutReply(request, returnTo);
   } catch (error) {
     if (!(error instanceof VariantRefused)) throw error;
     return refusalReply(context, request, classifyFailure(error.failure), wish);
