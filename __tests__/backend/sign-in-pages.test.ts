@@ -267,6 +267,11 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'Create your account',
     ...signUpForm([...newEmail(' autofocus'), ...newPassword(' password-hint'), atLeast(8)]),
   ),
+  'sign-up, guest': page(
+    'Create your account',
+    'lead: You’re here as a guest. Sign up with your email, and your data stays.',
+    ...signUpForm([...newEmail(' autofocus'), ...newPassword(' password-hint'), atLeast(8)]),
+  ),
   'sign-up, email malformed': refused(
     '400',
     'Create your account',

@@ -155,6 +155,7 @@ function formPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
     }),
     'sign-in, signed in': signedInPage(site, request, { returnTo, account: email }),
     'sign-up': signUpPage(site, request, state),
+    'sign-up, guest': signUpPage(site, request, { ...state, isGuest: true }),
     'sign-up, email malformed': signUpPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
     'sign-up, weak password': signUpPage(site, request, { ...again, error: failure('weak_password') }),
     'sign-up, short password': signUpPage({ ...site, passwordRule: { minLength: () => 12 } }, request, {

@@ -77,6 +77,8 @@ export interface SignInStep {
 export interface Ways {
   /** Sends a link to choose a new password. */
   readonly forgot?: string;
+  /** Creates an account, which keeps a guest's data. */
+  readonly signUp?: string;
   /** Sends the email again that confirms an address. */
   readonly resend?: string;
   /** Sends a code and a link that sign in. */

@@ -138,6 +138,7 @@ export const ar: Translation = {
   doneLink: 'تم',
   cancelLink: 'إلغاء',
   signUpHeading: 'إنشاء حساب',
+  guestText: 'أنت هنا بصفة زائر. أنشئ حسابًا ببريدك الإلكتروني لتبقى بياناتك.',
   signUpButton: 'إنشاء حساب',
   toSignUp: 'ليس لديك حساب؟',
   toSignUpLink: 'إنشاء حساب',

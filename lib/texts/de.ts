@@ -162,6 +162,7 @@ export const de: Translation = {
   doneLink: 'Fertig',
   cancelLink: 'Abbrechen',
   signUpHeading: 'Konto erstellen',
+  guestText: 'Sie sind als Gast hier. Registrieren Sie sich mit Ihrer E-Mail-Adresse, und Ihre Daten bleiben erhalten.',
   signUpButton: 'Konto erstellen',
   toSignUp: 'Neu hier?',
   toSignUpLink: 'Konto erstellen',

@@ -147,6 +147,7 @@ export const es: Translation = {
   doneLink: 'Listo',
   cancelLink: 'Cancelar',
   signUpHeading: 'Crea tu cuenta',
+  guestText: 'Estás aquí como invitado. Regístrate con tu correo y tus datos se conservan.',
   signUpButton: 'Crear cuenta',
   toSignUp: '¿Es tu primera vez aquí?',
   toSignUpLink: 'Crea una cuenta',

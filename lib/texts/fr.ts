@@ -157,6 +157,7 @@ export const fr: Translation = {
   doneLink: 'Terminé',
   cancelLink: 'Annuler',
   signUpHeading: 'Créez votre compte',
+  guestText: 'Vous êtes ici en tant qu’invité. Inscrivez-vous avec votre e-mail, et vos données sont conservées.',
   signUpButton: 'Créer un compte',
   toSignUp: 'Pas encore de compte ?',
   toSignUpLink: 'Créer un compte',

@@ -148,6 +148,7 @@ export const it: Translation = {
   doneLink: 'Fatto',
   cancelLink: 'Annulla',
   signUpHeading: 'Crea il tuo account',
+  guestText: 'Sei qui come ospite. Registrati con la tua email e i tuoi dati restano.',
   signUpButton: 'Crea account',
   toSignUp: 'Non hai un account?',
   toSignUpLink: 'Crea un account',

@@ -146,6 +146,7 @@ export const ja: Translation = {
   doneLink: '完了',
   cancelLink: 'キャンセル',
   signUpHeading: 'アカウントを作成',
+  guestText: 'ゲストとして利用中です。メールアドレスで登録すると、データはそのまま残ります。',
   signUpButton: 'アカウントを作成',
   toSignUp: '初めての方ですか？',
   toSignUpLink: 'アカウントを作成',

@@ -148,6 +148,7 @@ export const nl: Translation = {
   doneLink: 'Klaar',
   cancelLink: 'Annuleren',
   signUpHeading: 'Maak je account aan',
+  guestText: 'Je bent hier als gast. Registreer je met je e-mailadres en je gegevens blijven bewaard.',
   signUpButton: 'Account aanmaken',
   toSignUp: 'Nieuw hier?',
   toSignUpLink: 'Maak een account aan',

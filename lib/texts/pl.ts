@@ -145,6 +145,7 @@ export const pl: Translation = {
   doneLink: 'Gotowe',
   cancelLink: 'Anuluj',
   signUpHeading: 'Utwórz konto',
+  guestText: 'Korzystasz z aplikacji jako gość. Zarejestruj się, podając e-mail, a Twoje dane zostaną.',
   signUpButton: 'Utwórz konto',
   toSignUp: 'Jesteś tu pierwszy raz?',
   toSignUpLink: 'Utwórz konto',

@@ -141,6 +141,7 @@ export const pt: Translation = {
   doneLink: 'Concluído',
   cancelLink: 'Cancelar',
   signUpHeading: 'Crie sua conta',
+  guestText: 'Você está aqui como convidado. Cadastre-se com seu e-mail e seus dados são mantidos.',
   signUpButton: 'Criar conta',
   toSignUp: 'É sua primeira vez aqui?',
   toSignUpLink: 'Crie uma conta',

@@ -136,6 +136,7 @@ export const zh: Translation = {
   doneLink: '完成',
   cancelLink: '取消',
   signUpHeading: '创建账号',
+  guestText: '您正以访客身份使用。使用邮箱注册，您的数据会保留。',
   signUpButton: '创建账号',
   toSignUp: '还没有账号？',
   toSignUpLink: '创建账号',

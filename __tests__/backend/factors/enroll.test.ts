@@ -1,5 +1,7 @@
+import { requireSession } from '../../../lib/backend/index.ts';
 import { ada, postForm, startBackendApp } from '../../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../../support/backend-app.ts';
+import { openAsGuest, signUpAsGuest } from '../../support/guest.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
 
 let app: BackendApp;
@@ -231,9 +233,33 @@ describe('adding an authenticator app', () => {
     app.supabase.addFactor(ada.email);
     await postForm(stranger, '/auth/login', ada);
     expect((await stranger.postJson('/auth/enroll', {})).status).toBe(401);
-    const anonymous = await app.signedIn({ claims: { is_anonymous: true } });
-    expect((await anonymous.postJson('/auth/enroll', {})).json.error.code).toBe('forbidden');
   });
+
+  it.each([true, false])(
+    'leads a guest to sign-up, and back to what a guard asks for (at once: %s)',
+    async (autoconfirm) => {
+      await start({
+        standIn: { autoconfirm, anonymousUsers: true },
+        after: (host) => host.all('/vault', requireSession({ adapter: 'backend', aal: 'aal2' })),
+      });
+      const browser = await openAsGuest(app);
+      const answer = await browser.jar.postJson('/auth/enroll', {});
+      expect([answer.status, answer.json.error.code, answer.json.redirectTo]).toEqual([
+        403,
+        'forbidden',
+        '/auth/signup?returnTo=%2Fauth%2Fenroll',
+      ]);
+      await browser.open('/vault');
+      expect(browser.at.answer.text).toContain('You’re here as a guest. Sign up with your email, and your data stays.');
+      const [before, after] = await signUpAsGuest(app, browser);
+      expect(after).toBe(before);
+      expect(browser.at.answer.text).toContain('<h1>Two-step sign-in</h1>');
+      expect(browser.forms()[0]).toEqual({
+        action: '/auth/enroll',
+        fields: expect.objectContaining({ returnTo: '/vault' }),
+      });
+    },
+  );
 });
 
 it('adds another one in an old session that has given one', async () => {

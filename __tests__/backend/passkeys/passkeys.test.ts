@@ -1,7 +1,8 @@
 import { createCredential } from '../../support/authenticator.ts';
-import { ada, postForm, setSession } from '../../support/backend-app.ts';
+import { ada, postForm } from '../../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../../support/backend-app.ts';
 import { changedAnswers } from '../../support/changed-answers.ts';
+import { openAsGuest, signUpAsGuest } from '../../support/guest.ts';
 import { addPasskey, party, signInWith, startPasskeyApp } from '../../support/passkeys.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
 
@@ -98,16 +99,17 @@ describe('the list of passkeys', () => {
     expect(signedIn.json).toEqual({ redirectTo: '/auth/passkeys' });
   });
 
-  it('refuses an anonymous visitor', async () => {
-    await start();
-    const visitor = app.visitor();
-    const guest = app.supabase.addUser({ email: '' });
-    setSession(
-      visitor,
-      await app.supabase.issueSession(guest, { claims: { is_anonymous: true }, method: 'anonymous' }),
-    );
-    expect(errorOf(await visitor.getJson('/auth/passkeys'))).toEqual([403, 'forbidden']);
-    expect(errorOf(await visitor.postJson('/auth/passkeys', {}))).toEqual([403, 'forbidden']);
+  it('leads a guest to sign-up, and back', async () => {
+    await start({ standIn: { anonymousUsers: true } });
+    const browser = await openAsGuest(app);
+    expect(errorOf(await browser.jar.getJson('/auth/passkeys'))).toEqual([403, 'forbidden']);
+    expect(errorOf(await browser.jar.postJson('/auth/passkeys', {}))).toEqual([403, 'forbidden']);
+    await browser.open('/auth/passkeys?returnTo=/account');
+    expect(browser.at.answer.text).toContain('You’re here as a guest. Sign up with your email, and your data stays.');
+    const [before, after] = await signUpAsGuest(app, browser);
+    expect(after).toBe(before);
+    expect(browser.at.answer.text).toContain('<h1>Passkeys</h1>');
+    expect(browser.links()).toContainEqual({ href: '/account', label: 'Done' });
   });
 
   it('ends a session that the backend has ended', async () => {

@@ -1,8 +1,11 @@
 // A visitor without an account (an anonymous session) who signs up.
+import { requireSession } from '../../../lib/backend/index.ts';
 import { AuthError } from '../../../lib/index.ts';
 import type { BackendAuthOptions, SharedCoordinator } from '../../../lib/index.ts';
 import { ada, postForm, setSession, startBackendApp } from '../../support/backend-app.ts';
 import type { BackendApp } from '../../support/backend-app.ts';
+import { guestAccount, openAsGuest, signUpAsGuest } from '../../support/guest.ts';
+import { sendText } from '../../support/hosts.ts';
 import type { Visitor } from '../../support/visitor.ts';
 import { createShared } from '../../support/shared-memory.ts';
 
@@ -240,4 +243,52 @@ it('applies to anonymous sessions alone: a signed-in user creates a second accou
   const visitor = await app.signedIn();
   expect((await postForm(visitor, '/auth/signup', account)).status).toBe(200);
   expect(lastMail()).toMatchObject({ kind: 'signup', to: account.email });
+});
+
+describe('a guest is led to sign-up', () => {
+  const ways = { standIn: { anonymousUsers: true } };
+  const guestText = 'You’re here as a guest. Sign up with your email, and your data stays.';
+
+  it('from the page for a new password, which guests do not have', async () => {
+    app = await startBackendApp(ways);
+    const browser = await openAsGuest(app);
+    await browser.open('/auth/password?returnTo=/account');
+    expect(browser.at.answer.text).toContain(guestText);
+    const answer = await browser.jar.postJson('/auth/password', { currentPassword: '', password: 'long enough' });
+    expect([answer.status, answer.json.error.code]).toEqual([403, 'forbidden']);
+    await signUpAsGuest(app, browser);
+    expect(browser.at.answer.text).toContain(`For <strong dir="auto">${guestAccount.email}</strong>`);
+  });
+
+  it('by a guard with maxAge, and then signs in once more', async () => {
+    app = await startBackendApp({
+      ...ways,
+      after: (host) => {
+        host.all('/danger', requireSession({ adapter: 'backend', maxAge: 300 }));
+        host.all('/danger', (_req, res) => sendText(res, 'danger'));
+      },
+    });
+    const browser = await openAsGuest(app);
+    app.clock.advance(301_000);
+    await browser.open('/danger');
+    expect(browser.at.answer.text).toContain(guestText);
+    await signUpAsGuest(app, browser);
+    expect(browser.at.answer.text).toContain(`value="${guestAccount.email}"`);
+    expect((await browser.submit({ password: guestAccount.password })).text).toBe('danger');
+  });
+
+  it('unless no one can sign up: then to sign-in', async () => {
+    app = await startBackendApp({ ...ways, options: { signUp: false } });
+    const browser = await openAsGuest(app);
+    await browser.open('/auth/password?returnTo=/account');
+    expect((await browser.submit(ada)).text).toContain(`For <strong dir="auto">${ada.email}</strong>`);
+  });
+
+  it('and keeps the sentence after an error', async () => {
+    app = await startBackendApp(ways);
+    const browser = await openAsGuest(app);
+    await browser.open('/auth/signup');
+    const { status, text } = await browser.submit({ email: guestAccount.email, password: 'x' });
+    expect([status, text.includes(guestText)]).toEqual([422, true]);
+  });
 });

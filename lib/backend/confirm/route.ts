@@ -145,10 +145,11 @@ function mailFlows({ flows }: BackendContext, request: AuthRequest, type: EmailO
   return new Set(asked.map(({ returnTo }) => returnTo)).size === 1 ? asked : [];
 }
 
-/** No browser asks for an invitation, and none here for a change of its address. */
+/** No browser asks for an invitation. A guest's sign-up adds an address to the guest's user. */
 const flowKinds: ReadonlyMap<EmailOtpType, FlowKind> = new Map([
   ['email', 'mail'],
   ['signup', 'mail'],
   ['magiclink', 'mail'],
+  ['email_change', 'mail'],
   ['recovery', 'recovery'],
 ]);

@@ -16,7 +16,7 @@ import { factorsPage, noEmail, removePage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import { qrCode } from './qr-code.ts';
 import { asksAgain } from '../webauthn/page.ts';
-import { isInsufficient, secondFactorFirst, signInAgainFirst } from '../sign-in/step-up.ts';
+import { accountFirst, isInsufficient, secondFactorFirst, signInAgainFirst } from '../sign-in/step-up.ts';
 import { advance } from '../sign-in/sign-in.ts';
 import { endOver, renewLowered, sessionOf } from '../sign-in/subject.ts';
 import { enrollApp, hasKeys, keyType, removeFactor, verifyFactor } from './factors.ts';
@@ -44,13 +44,13 @@ export function enrollRoute(backend: BackendContext): AuthRoute {
 }
 
 /**
- * @returns a reply where another step is required first: the sign-in, or an existing second factor
- * @throws {AuthError} `forbidden` for visitors without an account
+ * @returns a reply where another step is required first: the sign-in, an account, or an existing second factor
  */
 async function ask(backend: BackendContext, request: AuthRequest, returnTo: string): Promise<FactorRequest | Reply> {
   const subject = await sessionOf(backend, request);
-  if (subject?.session.user.isAnonymous === true) throw new AuthError('forbidden');
-  const asked = await askFactors(backend, request, subject, returnTo, wayBackTo(backend, request, returnTo));
+  const wayBack = wayBackTo(backend, request, returnTo);
+  if (subject?.session.user.isAnonymous === true) return accountFirst(backend, request, wayBack);
+  const asked = await askFactors(backend, request, subject, returnTo, wayBack);
   if ('status' in asked) return asked;
   const isRaised = asked.subject.session.claims['aal'] === 'aal2';
   const isNeeded = asked.factors.verified.length > 0 && !isRaised;

@@ -15,7 +15,7 @@ import { asksAgain } from '../webauthn/page.ts';
 import { isVisible, passkeysPage, removePasskeyPage, renamePage } from './page.ts';
 import { addPasskey, listPasskeys, removePasskey, renamePasskey, startAdding } from './passkeys.ts';
 import type { Passkey } from './passkeys.ts';
-import { secondFactorFirst, signInAgainFirst, stepAfter } from '../sign-in/step-up.ts';
+import { accountFirst, secondFactorFirst, signInAgainFirst, stepAfter } from '../sign-in/step-up.ts';
 import { endOver, sessionOf, signInFirst } from '../sign-in/subject.ts';
 import type { Subject } from '../sign-in/subject.ts';
 
@@ -46,10 +46,7 @@ interface OwnerRequest {
   readonly wayBack: string;
 }
 
-/**
- * @returns a reply where there is no session
- * @throws {AuthError} `forbidden` for visitors without an account
- */
+/** @returns a reply where there is no session, or that of a guest */
 async function findOwner(
   backend: BackendContext,
   request: AuthRequest,
@@ -58,7 +55,7 @@ async function findOwner(
   const wayBack = localUrl(request, backend.settings.passkeysPath, returnTo);
   const subject = await sessionOf(backend, request);
   if (subject === undefined) return signInFirst(request, wayBack);
-  if (subject.session.user.isAnonymous) throw new AuthError('forbidden');
+  if (subject.session.user.isAnonymous) return accountFirst(backend, request, wayBack);
   return { request, subject, returnTo, wayBack };
 }
 

@@ -22,6 +22,7 @@ import { isOwnRefusal, organizationSignIn } from '../supabase/provider-errors.ts
 import { issuedContent } from '../supabase/session-cookie.ts';
 import { checkPresent, emailWithPassword, endOtherSessions, isOfOrganization, setPassword } from './set-password.ts';
 import { advance, prepareSignIn, stepUrl, storeSignIn } from '../sign-in/sign-in.ts';
+import { accountFirst } from '../sign-in/step-up.ts';
 import { endOver, hasNoAddress, renewDenied, sessionOf, signInFirst, subjectOf } from '../sign-in/subject.ts';
 import type { Subject } from '../sign-in/subject.ts';
 
@@ -48,7 +49,9 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
       const subject = await findSubject(backend, request, fields);
       const returnTo = readReturnTo(request, fields, subject?.pending?.returnTo);
       if (subject === undefined && isOfSession(backend, request, fields))
-        return signInFirst(request, localUrl(request, backend.settings.passwordPath, returnTo));
+        return signInFirst(request, formUrl(backend, request, returnTo));
+      if (subject?.pending === undefined && subject?.session.user.isAnonymous === true)
+        return accountFirst(backend, request, formUrl(backend, request, returnTo));
       return { subject, returnTo };
     },
   );

@@ -5,11 +5,12 @@ import { formRoute, wantsOtherAccount } from '../forms/forms.ts';
 import { siteFor } from '../pages/parts.ts';
 import { signedInPage, signInPage } from '../pages/sign-in.ts';
 import { providersOf } from '../supabase/account.ts';
-import { hasNoAddress, memberAtHand } from './subject.ts';
+import { accountFirst } from './step-up.ts';
+import { hasNoAddress, sessionAtHand } from './subject.ts';
 
 /** `/auth/login`: the sign-in page, to which each room adds its part. */
 export function signInRoute(backend: BackendContext): AuthRoute {
-  const { settings, signIn } = backend;
+  const { settings, signIn, ways } = backend;
   const submit = signIn.find((part) => part.submit)?.submit;
   return formRoute(backend, {
     path: settings.loginPath,
@@ -24,9 +25,13 @@ export function signInRoute(backend: BackendContext): AuthRoute {
     },
     async page(request, { returnTo, fields, error }) {
       const isOtherAccount = wantsOtherAccount(request, fields);
-      const session = isOtherAccount || error !== undefined ? undefined : await memberAtHand(request);
+      const atHand = isOtherAccount || error !== undefined ? undefined : await sessionAtHand(request);
       // A guard's `maxAge` requires a new sign-in, even with a session.
       const isFresh = request.query.has('max_age');
+      // Which a guest cannot give.
+      if (isFresh && atHand?.user.isAnonymous === true && ways.signUp !== undefined)
+        return accountFirst(backend, request, returnTo);
+      const session = atHand?.user.isAnonymous === true ? undefined : atHand;
       if (session !== undefined && !isFresh) {
         return signedInPage(siteFor(backend, request), request, { returnTo, account: accountName(session) });
       }

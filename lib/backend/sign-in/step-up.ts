@@ -1,10 +1,11 @@
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
-import { errorBody } from '../../http/error-reply.ts';
+import { challengeWith, errorBody } from '../../http/error-reply.ts';
 import { json, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import { askFreshSignIn } from '../../http/guard/step-up.ts';
 import type { BackendContext } from '../context.ts';
+import { localUrl } from '../forms/forms.ts';
 import { stepUrl } from './sign-in.ts';
 import { renewDenied } from './subject.ts';
 import type { Subject } from './subject.ts';
@@ -15,6 +16,16 @@ const freshSeconds = 600;
 /** An old session must not get a way to sign in of its own: a thief would lock its owner out, or come back. */
 export function signInAgainFirst(request: AuthRequest, { session }: Subject, wayBack: string): Reply | undefined {
   return askFreshSignIn(request, session, freshSeconds, wayBack);
+}
+
+/**
+ * Leads a guest to sign-up, and back: the new account keeps the guest's user id. Where no one can sign up, it leads to sign-in. JSON gets
+ * 403 `forbidden` with `redirectTo`.
+ */
+export function accountFirst({ ways }: BackendContext, request: AuthRequest, wayBack: string): Reply {
+  const url = ways.signUp === undefined ? request.signInUrl(wayBack) : localUrl(request, ways.signUp, wayBack);
+  const message = 'Guests can’t do this. Create an account, or sign in to yours.';
+  return challengeWith(request, new AuthError('forbidden', { reason: 'guest', message }), url);
 }
 
 /** A password alone must change nothing where the account has a second factor. @param wayBack where the second factor leads back to */

@@ -25,5 +25,8 @@ export const signUp: Feature = {
     ...(isOpen(backend.settings) ? [signUpRoute(backend)] : []),
   ],
   signIn: (settings) => (isOpen(settings) ? { show } : undefined),
-  ways: (settings) => (offers(settings, 'password') ? { resend: settings.resendPath } : {}),
+  ways: (settings) => ({
+    ...(offers(settings, 'password') ? { resend: settings.resendPath } : {}),
+    ...(isOpen(settings) ? { signUp: settings.signupPath } : {}),
+  }),
 };

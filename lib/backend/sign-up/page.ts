@@ -8,7 +8,7 @@ import type { FormState, PageRequest, Site } from '../slots.ts';
 import { buttonsOf } from '../pages/sign-in.ts';
 
 /** Provider buttons, email and a new password. */
-export function signUpPage(site: Site, request: PageRequest, state: FormState): Reply {
+export function signUpPage(site: Site, request: PageRequest, state: FormState & { readonly isGuest?: boolean }): Reply {
   const { settings, text } = site;
   const { email } = state;
   const error = state.error && formErrorOf(state.error, text);
@@ -28,6 +28,7 @@ ${field({ name: 'password', type: 'password', label: text.password, autocomplete
       choices: buttons.choices,
     },
     heading: text.signUpHeading,
+    lead: state.isGuest === true && text.guestText,
     error: state.error,
     hasForm: true,
     isStep: true,

@@ -19,7 +19,7 @@ import type { StoredContent } from '../supabase/session-cookie.ts';
 import { rethrowStaleKeys } from '../supabase/provider-errors.ts';
 import type { SupabaseCall } from '../supabase/supabase-call.ts';
 import { completeSignIn } from '../sign-in/sign-in.ts';
-import { memberAtHand } from '../sign-in/subject.ts';
+import { sessionAtHand } from '../sign-in/subject.ts';
 import { readSignUpData } from './data.ts';
 
 /** The data of a sign-up. */
@@ -43,14 +43,16 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
     provesSender: true,
     async page(request, { returnTo, fields, error }) {
       const isOtherAccount = wantsOtherAccount(request, fields);
-      const member = isOtherAccount || error !== undefined ? undefined : await memberAtHand(request);
-      if (member !== undefined) {
-        return signedInPage(siteFor(backend, request), request, { returnTo, account: accountName(member) });
+      const session = await sessionAtHand(request);
+      const isGuest = session?.user.isAnonymous === true;
+      if (session !== undefined && !isGuest && !isOtherAccount && error === undefined) {
+        return signedInPage(siteFor(backend, request), request, { returnTo, account: accountName(session) });
       }
       backend.passwordRule.learn(error);
       return signUpPage(siteFor(backend, request), request, {
         returnTo,
         isOtherAccount,
+        isGuest,
         email: fields.get('email'),
         error,
       });

@@ -1,5 +1,7 @@
 export const signUpTexts = {
   signUpHeading: 'Create your account',
+  /** To a guest (anonymous session), whose user id stays. A provider's button signs in to another user. */
+  guestText: 'You’re here as a guest. Sign up with your email, and your data stays.',
   signUpButton: 'Create account',
   toSignUp: 'New here?',
   toSignUpLink: 'Create an account',
