@@ -111,6 +111,13 @@ describe('starting OAuth', () => {
     expect([other.status, other.json.error.code]).toEqual([400, 'unknown_provider']);
   });
 
+  it('leads from a provider that is not allowed to the other ways, and on to returnTo', async () => {
+    await start({ options: { providers: ['github'] } });
+    const { status, text } = await app.visitor().get('/auth/login?provider=facebook&returnTo=/account');
+    expect(status).toBe(400);
+    expect(text).toContain('href="/auth/login?returnTo=%2Faccount"');
+  });
+
   it('does nothing for HEAD, a prefetch or an image', async () => {
     await start();
     const visitor = app.visitor();

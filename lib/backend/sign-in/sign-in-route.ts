@@ -1,7 +1,7 @@
 import { accountName } from '../../pages/texts.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
-import { formRoute, wantsOtherAccount } from '../forms/forms.ts';
+import { formRoute, readReturnTo, wantsOtherAccount } from '../forms/forms.ts';
 import { siteFor } from '../pages/parts.ts';
 import { signedInPage, signInPage } from '../pages/sign-in.ts';
 import { providersOf } from '../supabase/account.ts';
@@ -17,6 +17,7 @@ export function signInRoute(backend: BackendContext): AuthRoute {
     option: 'loginPath',
     ownPage: settings.pages.signIn,
     async open(request) {
+      request.errorReturnTo = readReturnTo(request);
       for (const { open } of signIn) {
         const reply = await open?.(backend, request);
         if (reply !== undefined) return reply;
