@@ -52,6 +52,9 @@ const forgotForm = (field: readonly string[]): string[] => [
   backToSignIn,
 ];
 
+const linkOver = 'alert: This link has been used or has expired. Request a new one.';
+const ownerWays = [`Sign in → /auth/login?${queried}`, forgotPassword];
+
 const passwordLead = 'lead: For ada@example.com';
 /** @param current the field for the current password, which only signed-in users see */
 const passwordForm = (current: readonly string[], input: string, ...message: readonly string[]): string[] => [
@@ -227,6 +230,54 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       'alert: It has been used or has expired. Request a new one to choose your password.',
       `Request a new link → /auth/forgot?${queried}`,
       backToSignIn,
+    ),
+  ),
+  'link expired, of a sign-up': outcome(
+    'emblem',
+    refused(
+      '400',
+      'This link doesn’t work anymore',
+      linkOver,
+      'form to /auth/resend',
+      returnTo,
+      'label: Email',
+      '  email: text email email autofocus',
+      '  [Request a new link]',
+      ...ownerWays,
+    ),
+  ),
+  'link expired, of a code': outcome(
+    'emblem',
+    refused(
+      '400, no form may be sent',
+      'This link doesn’t work anymore',
+      linkOver,
+      `Request a new link → /auth/code?${queried}`,
+      ...ownerWays,
+    ),
+  ),
+  'link expired, of a changed address': outcome(
+    'emblem',
+    refused(
+      '400, no form may be sent',
+      'This link doesn’t work anymore',
+      'alert: It has been used or has expired. If an email came to your other address, its link still works.',
+      `Sign in → /auth/login?${queried}`,
+    ),
+  ),
+  'factors, no address': ofAccount(
+    refused(
+      '422',
+      'Two-step sign-in',
+      'lead: Add an authenticator app. We’ll then ask for its code when you sign in.',
+      'alert: An authenticator app needs an email address, and your account has none.',
+      'Contact support → /help',
+      'form to /auth/enroll',
+      returnTo,
+      '  [Add an authenticator app]',
+      'Done → /account?tab=1',
+      ...anotherAccount,
+      'Help → /help',
     ),
   ),
   'password, after a link': page('Choose a new password', passwordLead, ...passwordForm([], 'password-hint autofocus')),

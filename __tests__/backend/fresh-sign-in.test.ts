@@ -64,12 +64,12 @@ async function withoutAddress(providers: readonly string[]): Promise<Visitor> {
 it.each([['phone'], ['web3']])(
   'asks no account of a %s for an email, and names the ways on that exist',
   async (way) => {
-    await start({ options: { pages: { links: { help: '/help' } } } });
+    await start({ options: { pages: { links: { help: 'https://help.example/' } } } });
     const visitor = await withoutAddress([way]);
     const page = await visitor.get((await sentTo(visitor, '/danger')).href);
     expect([page.status, page.text.includes('<form')]).toEqual([200, false]);
     expect(page.text).toContain('Your account has no email address. Sign in again the way you did before.');
-    expect(page.text).toContain('<a href="/help">Contact support</a>');
+    expect(page.text).toContain('<a href="https://help.example/">Contact support</a>');
     const other = /href="([^"]*prompt=login)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&');
     expect((await visitor.get(other ?? '')).text).toContain('name="email"');
     expect((await visitor.get('/')).text).toBe('home');

@@ -107,6 +107,16 @@ const data: Readonly<Record<string, Data>> = {
   },
   sso: { kind: 'sso', action: '/auth/sso', fields: ['email'], values: { returnTo }, links: { signIn } },
   forgot: { kind: 'forgot', action: '/auth/forgot', fields: ['email'], values: { returnTo }, links: { signIn } },
+  'forgot, no address': {
+    kind: 'no_address',
+    values: { returnTo },
+    links: { continue: returnTo, otherAccount: `${signIn}&prompt=login` },
+  },
+  'sign-in, no address, passkey': {
+    kind: 'sign_in',
+    values: { returnTo },
+    links: { passkey: '/auth/passkey', otherAccount: `${signIn}&prompt=login`, home: '/' },
+  },
   'password, signed in': {
     kind: 'password',
     action: '/auth/password',

@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { FormProblem } from '../../lib/backend/forms/fields.ts';
 import { confirmPage, switchPage } from '../../lib/backend/confirm/page.ts';
@@ -127,6 +128,10 @@ describe('every built-in page in every state', () => {
       'address changed, signed in': 'check',
       'mail, too soon': 'clock',
       'link expired': 'clock',
+      'link expired, of a sign-up': 'clock',
+      'link expired, of a code': 'clock',
+      'link expired, of a changed address': 'clock',
+      'forgot, no address': 'notice',
       'please sign in': 'clock',
       'consent, expired': 'clock',
       'factor, unavailable': 'lock',
@@ -519,4 +524,14 @@ describe('withReturnTo', () => {
     expect(withReturnTo('/in#a?b#c', { returnTo: '/d' })).toBe('/in?returnTo=%2Fd#a?b#c');
     expect(withReturnTo('/in', { returnTo: '/' })).toBe('/in');
   });
+});
+
+it('the list of pages that suites read in a browser has each page of the rooms', () => {
+  const sources = globSync('lib/backend/**/*.ts').map((path) => readFileSync(path, 'utf8'));
+  const pages = sources.flatMap((source) =>
+    [...source.matchAll(/^export function (\w+Page)\(/gm)].map(([, name]) => name),
+  );
+  const listed = readFileSync('__tests__/support/built-in-pages.ts', 'utf8');
+  const isMissing = (name = ''): boolean => !new RegExp(`: ${name}\\(`).test(listed);
+  expect([pages.length > 20, pages.filter(isMissing)]).toEqual([true, ['showPage']]);
 });

@@ -15,10 +15,19 @@ import { confirmationSent, mailSent, signUpPage } from '../../lib/backend/sign-u
 import { ssoPage } from '../../lib/backend/sso/page.ts';
 import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/consent/page.ts';
 import { enrollPage } from '../../lib/backend/factors/enroll-page.ts';
-import { factorsPage, rejectedPage, removePage, unavailablePage, verifyPage } from '../../lib/backend/factors/page.ts';
+import {
+  factorsPage,
+  noEmail,
+  rejectedPage,
+  removePage,
+  unavailablePage,
+  verifyPage,
+} from '../../lib/backend/factors/page.ts';
 import {
   addressChangedPage,
+  changeLinkExpiredPage,
   linkExpiredPage,
+  newLinkPage,
   mailPage,
   otherLinkPage,
   pleaseSignInPage,
@@ -201,6 +210,7 @@ function accountPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
   const state = { returnTo };
   const again = { returnTo, email };
   const link = { tokenHash: 'pkce_abc', type: 'email', returnTo: '/' };
+  const expired = { ...state, error: failure('link_expired') };
   return {
     confirm: confirmPage(site, request, link),
     forgot: forgotPage(site, request, state),
@@ -225,7 +235,10 @@ function accountPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
       asksCurrent: true,
       error: failure('provider_unavailable', { retryAfter: 5 }),
     }),
-    'link expired': linkExpiredPage(site, request, { ...state, error: failure('link_expired') }),
+    'link expired': linkExpiredPage(site, request, expired),
+    'link expired, of a sign-up': newLinkPage(site, request, expired),
+    'link expired, of a code': newLinkPage(siteOf({ pages, signInMethods: ['password', 'code'] }), request, expired),
+    'link expired, of a changed address': changeLinkExpiredPage(site, request, expired),
     'confirm, for a new password': confirmPage(site, request, { ...link, type: 'recovery' }),
     'confirm, unavailable': confirmPage(site, request, { ...link, error: failure('provider_unavailable') }),
   };
@@ -269,6 +282,11 @@ function factorPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): R
     'factor, rejected': rejectedPage(site, request, { ...state, error: failure('sign_in_refused') }),
     'factor, remove': removePage(site, request, { ...state, factor: { ...app, name: 'Work' }, isLast: false }),
     'factor, remove the last': removePage(site, request, { ...state, factor: app, isLast: true }),
+    'factors, no address': factorsPage(site, requestOf({ ...pages, links: { help: '/help' } }), {
+      ...state,
+      factors: [],
+      error: new FormProblem('form', 'factorNeedsEmail', 'none', { code: 'factor_unavailable', reason: noEmail }),
+    }),
     'factors, none': factorsPage(site, request, { ...state, factors: [] }),
     enroll: enrollPage(site, request, { ...state, enrollment, picture }),
     'enroll, closed': enrollPage(site, request, {

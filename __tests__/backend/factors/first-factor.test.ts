@@ -93,7 +93,7 @@ describe('adding the first second factor', () => {
   });
 
   it('says that the account has no email address, leads to support, and calls nothing', async () => {
-    await start({ options: { pages: { links: { help: '/help' } } } });
+    await start({ options: { pages: { links: { help: 'https://help.example/' } } } });
     const phoneOnly = app.supabase.addUser({ email: '' });
     const visitor = app.visitor();
     setSession(visitor, await app.supabase.issueSession(phoneOnly));
@@ -104,7 +104,7 @@ describe('adding the first second factor', () => {
     const page = await postForm(visitor, '/auth/enroll', {});
     expect([page.status, app.supabase.calls('enroll')]).toEqual([422, 0]);
     expect(page.text).toContain('An authenticator app needs an email address, and your account has none.');
-    expect(page.text).toContain('<a href="/help">Contact support</a>');
+    expect(page.text).toContain('<a href="https://help.example/">Contact support</a>');
     expect(page.text).toContain('>Done</a>');
   });
 

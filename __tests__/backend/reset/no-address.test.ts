@@ -7,7 +7,7 @@ import type { PageBrowser } from '../../support/page-browser.ts';
 let app: BackendApp;
 let browser: PageBrowser;
 beforeEach(async () => {
-  app = await startBackendApp({ options: { pages: { links: { help: '/help' } } } });
+  app = await startBackendApp({ options: { pages: { links: { help: 'https://help.example/' } } } });
   browser = createPageBrowser(app.origin);
   const claims = { email: '', phone: '15550001111', app_metadata: { provider: 'phone', providers: ['phone'] } };
   setSession(browser.jar, await app.supabase.issueSession(app.supabase.addUser({ email: '' }), { claims }));
@@ -24,7 +24,7 @@ it.each(['/auth/password', '/auth/forgot'])(
     const { status, text } = browser.at.answer;
     expect([status, browser.forms()]).toEqual([200, []]);
     expect(text).toContain('<h1>Your account has no email address</h1>');
-    expect(browser.links()).toContainEqual({ href: '/help', label: 'Contact support' });
+    expect(browser.links()).toContainEqual({ href: 'https://help.example/', label: 'Contact support' });
     const other = browser.fork();
     await follow(browser, 'Continue');
     expect(browser.at.answer.text).toBe('account');

@@ -37,7 +37,7 @@ export function signInPage(site: Site, request: PageRequest, state: SignInState)
     heading: signInHeading(site, request),
     lead: error === undefined && (hasNoAddress ? text.noAddressSignInText : text.signInText),
     error: state.error,
-    hasForm: true,
+    hasForm: !hasNoAddress || shown.length > 0,
     isStep: true,
     ...(script && { script }),
     content: html`${formAlert(site, request, error, resend !== undefined && resendForm(site, request, state, resend))}
