@@ -372,7 +372,7 @@ describe('an app that asks for access', () => {
 
   it('gets its code by a Refresh to its own address, and to no unsafe one', () => {
     const to = (address: string) => {
-      const page = toAppPage(site, request, address);
+      const page = toAppPage(site, request, { redirectTo: address });
       return [page.headers?.['Refresh'], outlineOf(page).at(-1)];
     };
     const address = 'https://cursor.example/callback?code=1';

@@ -99,7 +99,7 @@ it('a grant that exists goes on after the sign-in form, whose page would block t
   expect(policyComplaints()).toEqual([]);
 });
 
-it('a private-use scheme is not blocked by the page’s policy', async () => {
+it('an app beside the browser opens, and the page leads back to it and asks no more', async () => {
   await page.goto(consentUrl(ask('cursor://anysphere/callback')));
   await fillSignIn();
   const button = page.getByRole('button', { name: 'Allow' });
@@ -110,28 +110,18 @@ it('a private-use scheme is not blocked by the page’s policy', async () => {
     ),
     button.click({ noWaitAfter: true }),
   ]);
-  expect([answer.status(), answer.headers()['location']?.startsWith('cursor://anysphere/callback?code=')]).toEqual([
-    303,
-    true,
-  ]);
-  // A blocked redirect is a complaint at once; what no program handles leaves the page as it is.
-  expect(await page.getByRole('heading', { level: 1 }).innerText()).toContain('Cursor');
+  expect([
+    answer.status(),
+    answer.headers()['refresh']?.startsWith('0; url=cursor://anysphere/callback?code='),
+  ]).toEqual([200, true]);
+  // The app opens beside the browser, where the page stays: it must not ask again.
+  await page.getByRole('heading', { name: 'Go back to “Cursor”' }).waitFor();
+  expect(await page.getByRole('button').count()).toBe(0);
+  const link = page.getByRole('link', { name: 'Continue' });
+  expect(await link.getAttribute('href')).toMatch(/^cursor:\/\/anysphere\/callback\?code=/);
+  await link.click({ noWaitAfter: true });
+  await page.getByRole('heading', { name: 'Go back to “Cursor”' }).waitFor();
   expect(policyComplaints()).toEqual([]);
-});
-
-it('a policy that lacks the scheme does block it, so the test above can see that', async () => {
-  await page.goto('/auth/login');
-  await fillSignIn();
-  await page.route('**/oauth/consent?**', async (route) => {
-    const response = await route.fetch();
-    const policy =
-      response.headers()['content-security-policy']?.replace(/form-action [^;]*/, "form-action 'self'") ?? '';
-    await route.fulfill({ response, headers: { ...response.headers(), 'content-security-policy': policy } });
-  });
-  await page.goto(consentUrl(ask('cursor://anysphere/callback')));
-  const blocked = page.waitForEvent('console', (message) => message.text().includes('form-action'));
-  await page.getByRole('button', { name: 'Allow' }).click({ noWaitAfter: true });
-  expect((await blocked).type()).toBe('error');
 });
 
 it('a popup keeps its opener through sign-in and consent: the app that opened it does not take it for closed', async () => {

@@ -383,7 +383,16 @@ function consentPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
       redirectUri: callback,
     }),
     'consent, expired': startAgainPage(site, request, { error: failure('authorization_expired'), account: email }),
-    'consent, on to the app': toAppPage(site, request, `${callback}?code=1`),
+    'consent, answered before': startAgainPage(site, request, {
+      error: failure('authorization_expired'),
+      account: email,
+      allowed: asked.client,
+    }),
+    'consent, on to the app': toAppPage(site, request, { redirectTo: `${callback}?code=1` }),
+    'consent, back to the app': toAppPage(site, request, {
+      redirectTo: 'cursor://oauth/callback?code=1',
+      client: asked.client,
+    }),
     apps: appsPage(site, request, {
       returnTo,
       apps: [

@@ -33,6 +33,7 @@ export const backendTextKeys: readonly string[] = [
   'passkeyNameInvalid', 'renameButton', 'removePasskeyText', 'passkeyUnavailable', 'passkeyCanceled', 'passkeyFailed',
   'passkeyKnown', 'passkeyRefused', 'consentHeading', 'unnamedApp', 'consentWeb', 'consentDevice', 'consentApp',
   'consentUnverified', 'consentScopes', 'consentActIn', 'consentAct', 'scopeOpenid', 'scopeProfile', 'scopeEmail',
-  'scopePhone', 'scopeOfflineAccess', 'allowButton', 'denyButton', 'startAgainHeading', 'toAppHeading', 'appsHeading',
-  'appsText', 'appsEmptyText', 'appSince', 'disconnectButton', 'disconnectHeading', 'disconnectText',
+  'scopePhone', 'scopeOfflineAccess', 'allowButton', 'denyButton', 'startAgainHeading', 'startAgainAllowed',
+  'toAppHeading', 'goBackHeading', 'appsHeading', 'appsText', 'appsEmptyText', 'appSince', 'disconnectButton',
+  'disconnectHeading', 'disconnectText',
 ];

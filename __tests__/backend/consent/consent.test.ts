@@ -75,8 +75,8 @@ describe('the consent page', () => {
       [callback, "form-action 'self' https:;"],
       ['http://127.0.0.1:33418/callback', "form-action 'self' https: http:;"],
       ['http://[::1]:33418/callback', "form-action 'self' https: http:;"],
-      ['cursor://anysphere/callback', "form-action 'self' cursor:;"],
-      ['com.example.app:/callback', "form-action 'self' com.example.app:;"],
+      ['cursor://anysphere/callback', "form-action 'self';"],
+      ['com.example.app:/callback', "form-action 'self';"],
     ]);
     for (const [redirectUri, formAction] of policies) {
       const { headers } = await arrive(visitor, ask({ redirectUri }));
@@ -176,15 +176,35 @@ describe('a decision', () => {
     expect(app.events).toEqual([{ type, adapter: 'backend', userId: user?.id, clientId: expect.any(String) }]);
   });
 
-  it('reaches a private-use scheme and a port of this device', async () => {
+  it('reaches a port of this device', async () => {
     await start();
     const visitor = await app.signedIn();
-    for (const redirectUri of ['cursor://anysphere/callback', 'http://127.0.0.1:33418/callback']) {
-      const id = ask({ redirectUri });
-      await arrive(visitor, id);
-      const answer = await decide(visitor, id, 'allow');
-      expect(answer.headers.location?.startsWith(`${redirectUri}?code=`)).toBe(true);
+    const redirectUri = 'http://127.0.0.1:33418/callback';
+    const id = ask({ redirectUri });
+    await arrive(visitor, id);
+    const answer = await decide(visitor, id, 'allow');
+    expect(answer.headers.location?.startsWith(`${redirectUri}?code=`)).toBe(true);
+  });
+
+  it.each([
+    ['allow', /^cursor:\/\/anysphere\/callback\?code=/],
+    ['deny', /^cursor:\/\/anysphere\/callback\?error=access_denied/],
+  ])('to %s for an app beside the browser leaves a page that leads back to the app', async (action, to) => {
+    await start();
+    const visitor = await app.signedIn();
+    const id = ask({ redirectUri: 'cursor://anysphere/callback' });
+    await arrive(visitor, id);
+    const answers = [await decide(visitor, id, action), await decide(visitor, id, action)];
+    for (const { status, headers, text } of answers) {
+      expect([status, headers.location, headers['referrer-policy']]).toEqual([200, undefined, 'no-referrer']);
+      expect(text).toContain('<h1>Go back to “<bdi>Cursor</bdi>”</h1>');
+      expect(text).not.toContain('Allow');
+      const href = /<a class="button" href="([^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+      expect(href).toMatch(to);
+      expect(headers['refresh']).toBe(`0; url=${href}`);
     }
+    const json = await visitor.postJson('/oauth/consent', { authorization_id: id, action });
+    expect(json.json.redirectTo).toMatch(to);
   });
 
   it.each(['', 'approve', 'ALLOW', 'allow '])('is not %j', async (action) => {
@@ -490,6 +510,37 @@ describe('an answer of the provider', () => {
     expect((await decide(visitor, id, 'allow')).status).toBe(303);
   });
 
+  it('to allow that is lost is said to be allowed by the next try, where the provider has it so', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const id = ask();
+    await arrive(visitor, id);
+    app.supabase.fail('consent', 'lost', 1);
+    expect((await decide(visitor, id, 'allow')).status).toBe(503);
+    for (const action of ['allow', 'deny']) {
+      const again = await decide(visitor, id, action);
+      expect([isStartAgain(again), again.text.includes('You have allowed “<bdi>Cursor</bdi>”.')]).toEqual([true, true]);
+    }
+    const other = ask({ name: 'Other' });
+    await arrive(visitor, other);
+    app.supabase.fail('consent', 'lost', 1);
+    expect((await decide(visitor, other, 'deny')).status).toBe(503);
+    const denied = await decide(visitor, other, 'allow');
+    expect([isStartAgain(denied), denied.text.includes('You have allowed')]).toEqual([true, false]);
+  });
+
+  it('about what is allowed does not come: nothing is said about it', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const id = ask();
+    await arrive(visitor, id);
+    app.supabase.fail('consent', 'lost', 1);
+    await decide(visitor, id, 'allow');
+    app.supabase.fail('grants', 503);
+    const again = await decide(visitor, id, 'allow');
+    expect([isStartAgain(again), again.text.includes('You have allowed')]).toEqual([true, false]);
+  });
+
   it('to a decision on a page that another process showed names no client', async () => {
     await start();
     const visitor = await app.signedIn();
@@ -559,6 +610,17 @@ describe('a grant that exists', () => {
     for (const elsewhere of [{ referer: 'https://other.example/' }, { referer: 'about:blank' }, {}]) {
       expect((await arrive(visitor, id, elsewhere)).status).toBe(302);
     }
+  });
+
+  it('of an app beside the browser goes on from a page, which stays', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const client = app.supabase.addClient({ name: 'Cursor', redirectUris: ['cursor://anysphere/callback'] });
+    const first = app.supabase.askConsent(client);
+    await arrive(visitor, first);
+    await decide(visitor, first, 'allow');
+    const { status, headers } = await arrive(visitor, app.supabase.askConsent(client));
+    expect([status, headers['refresh']]).toEqual([200, expect.stringMatching(/^0; url=cursor:\/\/anysphere/)]);
   });
 
   it('for fewer scopes asks again', async () => {

@@ -64,6 +64,24 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       'Back to home → /',
     ),
   ),
+  'consent, answered before': outcome(
+    'emblem',
+    refused(
+      '400, no form may be sent',
+      'Start again in the app',
+      'alert: You have allowed “ Cursor ”. If it still waits for you, start again there. Signed in as ada@example.com',
+      'Back to home → /',
+    ),
+  ),
+  'consent, back to the app': withoutForm(
+    named(
+      page(
+        'Go back to “Cursor”',
+        'status: If nothing happens, choose Continue.',
+        'Continue → cursor://oauth/callback?code=1',
+      ),
+    ),
+  ),
   'consent, on to the app': withoutForm(
     ofAccount(
       page(

@@ -105,7 +105,6 @@ describe('a redirect address', () => {
   it.each([
     ['https://app.example/cb', "'self' https:"],
     ['http://[::1]:8080/cb', "'self' https: http:"],
-    ['cursor://x', "'self' cursor:"],
   ])('of %s is allowed by a form-action of one scheme', (value, policy) => {
     expect(`'self' ${readRedirectAddress(value)?.formAction}`).toBe(policy);
   });

@@ -15,7 +15,7 @@ it('the kit has apps that ask for consent, are listed and are disconnected', asy
   const { body } = await decide('allow').expect(200);
   expect(body.redirectTo).toMatch(/^cursor:\/\/callback\?code=/);
   await decide('deny').expect(400);
-  await agent.get(`/oauth/consent?authorization_id=${ask()}`).expect(302);
+  await agent.get(`/oauth/consent?authorization_id=${ask()}`).expect(200);
   const { body: list } = await agent.get('/oauth/apps').set('Accept', 'application/json').expect(200);
   expect(list.apps).toMatchObject([{ client: { name: 'Cursor' }, scopes: ['email', 'phone'] }]);
   const eve = await kit.signIn(request.agent(app), { user: { email: 'eve@example.com' } });

@@ -113,6 +113,21 @@ async function clientOf(backend: BackendContext, asked: ConsentRequest): Promise
   }
 }
 
+/**
+ * The client of a request that was answered before, where the provider lists it among the user's apps: the first answer may have been
+ * lost on its way here.
+ */
+export async function allowedClient(
+  backend: BackendContext,
+  asked: ConsentRequest,
+): Promise<OAuthClientInfo | undefined> {
+  const client = await clientOf(backend, asked);
+  if (client === undefined) return undefined;
+  const { request, subject } = asked;
+  const isAllowed = (await listApps(backend, request, subject)).some((app) => app.client.id === client.id);
+  return isAllowed ? client : undefined;
+}
+
 /** The apps that act for the user, as the provider lists them. */
 export async function listApps(
   backend: BackendContext,

@@ -107,15 +107,29 @@ function appName(text: Site['text'], { name }: OAuthClientInfo): Text {
 export function startAgainPage(
   site: Site,
   request: PageRequest,
-  { error, account }: { readonly error: AuthError; readonly account: string | undefined },
+  {
+    error,
+    account,
+    allowed,
+  }: {
+    readonly error: AuthError;
+    readonly account: string | undefined;
+    /** The app, where the user has allowed it. */
+    readonly allowed?: OAuthClientInfo | undefined;
+  },
 ): Reply {
   const { text } = site;
+  const why = allowed === undefined ? text[error.code] : withApp(site, text.startAgainAllowed, allowed);
   const signedIn = account !== undefined && html`<br>${fillIn(text.signedInAs, { account }, emphasis)}`;
   return showPage(site, request, {
-    facts: { kind: 'start_again', values: { account }, links: { home: request.urlOf(request.home) } },
+    facts: {
+      kind: 'start_again',
+      values: { account, app: allowed && appName(text, allowed).plain },
+      links: { home: request.urlOf(request.home) },
+    },
     heading: text.startAgainHeading,
     emblem: error.code === 'authorization_expired' ? 'clock' : 'warning',
-    lead: html`${text[error.code]}${signedIn}`,
+    lead: html`${why}${signedIn}`,
     leadRole: 'alert',
     error,
     hasForm: false,
@@ -125,15 +139,19 @@ export function startAgainPage(
 
 /**
  * Goes on to the app without a redirect: a sign-in form may have led here, and browsers check its redirects against the `form-action`
- * of its page, but not a `Refresh`.
+ * of its page, but not a `Refresh`. Where an app opens beside the browser, this page stays.
  */
-export function toAppPage(site: Site, request: PageRequest, redirectTo: string): Reply {
+export function toAppPage(
+  site: Site,
+  request: PageRequest,
+  { redirectTo, client }: { readonly redirectTo: string; readonly client?: OAuthClientInfo | undefined },
+): Reply {
   const { text } = site;
   const href = readRedirectAddress(redirectTo)?.href ?? '#';
   const page = showPage(site, request, {
     // Not the address, which holds the app's code: the response's `Refresh` has it.
-    facts: { kind: 'to_app' },
-    heading: text.toAppHeading,
+    facts: { kind: 'to_app', values: { app: client && appName(text, client).plain } },
+    heading: client === undefined ? text.toAppHeading : withApp(site, text.goBackHeading, client),
     lead: text.signingOutText,
     leadRole: 'status',
     hasForm: false,

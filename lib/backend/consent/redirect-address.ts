@@ -6,8 +6,11 @@ export interface RedirectAddress {
   readonly kind: 'web' | 'device' | 'app';
   /** What identifies its receiver: the host with its port, or the scheme with its colon. */
   readonly receiver: string;
-  /** The sources of a CSP `form-action` that allow a redirect there. Hosts are omitted: the receiver may redirect further. */
-  readonly formAction: string;
+  /**
+   * The sources of a CSP `form-action` that allow a redirect there. Hosts are omitted: the receiver may redirect further. No form
+   * redirects to an app beside the browser.
+   */
+  readonly formAction?: string;
 }
 
 /** Longer than any authorization response; Node refuses to send a head of more than 16 KB. */
@@ -55,9 +58,7 @@ export function readRedirectAddress(value: unknown): RedirectAddress | undefined
   if (protocol === 'http:') {
     return isLoopback(hostname) ? { href, kind: 'device', receiver: host, formAction: 'https: http:' } : undefined;
   }
-  return isPrivateUse(protocol.slice(0, -1))
-    ? { href, kind: 'app', receiver: protocol, formAction: protocol }
-    : undefined;
+  return isPrivateUse(protocol.slice(0, -1)) ? { href, kind: 'app', receiver: protocol } : undefined;
 }
 
 /** The parser has normalized it: `0x7f.1` is `127.0.0.1`. */

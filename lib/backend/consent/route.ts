@@ -9,12 +9,13 @@ import { accountName } from '../../pages/texts.ts';
 import { json } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import { askSecondFactor } from '../../http/guard/step-up.ts';
-import type { ConsentBody } from '../../types.ts';
+import type { ConsentBody, OAuthClientInfo } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { isSessionOver } from '../supabase/account.ts';
-import { askAuthorization, decide, readAuthorizationId } from './oauth-server.ts';
+import { allowedClient, askAuthorization, decide, readAuthorizationId } from './oauth-server.ts';
 import type { ConsentRequest } from './oauth-server.ts';
 import { consentPage, startAgainPage, toAppPage } from './page.ts';
+import { readRedirectAddress } from './redirect-address.ts';
 import { siteFor } from '../pages/parts.ts';
 import { stepAfter } from '../sign-in/step-up.ts';
 import { endOver, sessionOf, signInFirst } from '../sign-in/subject.ts';
@@ -25,7 +26,7 @@ export async function showConsent(backend: BackendContext, request: AuthRequest)
   refuseFrame(request);
   return answer(backend, request, request.query.get('authorization_id'), async (asked) => {
     const found = await askAuthorization(backend, asked);
-    if (found.kind === 'granted') return goOn(backend, request, found.redirectTo, 302);
+    if (found.kind === 'granted') return goOn(backend, request, found, 302);
     const { client, redirectUri, scopes } = found;
     const { session } = asked.subject;
     if (request.wantsJson) {
@@ -44,10 +45,10 @@ export async function answerConsent(backend: BackendContext, request: AuthReques
   const action = fields.get('action');
   return answer(backend, request, fields.get('authorization_id'), async (asked) => {
     if (action !== 'allow' && action !== 'deny') throw new AuthError('invalid_request');
-    const { redirectTo, client } = await decide(backend, asked, action);
+    const decided = await decide(backend, asked, action);
     const type = action === 'allow' ? 'consent_given' : 'consent_denied';
-    backend.emit({ type, userId: asked.subject.session.user.id, ...defined({ clientId: client?.id }) });
-    return goOn(backend, request, redirectTo, 303);
+    backend.emit({ type, userId: asked.subject.session.user.id, ...defined({ clientId: decided.client?.id }) });
+    return goOn(backend, request, decided, 303);
   });
 }
 
@@ -58,6 +59,7 @@ async function answer(
   given: string | null | undefined,
   work: (asked: ConsentRequest) => Promise<Reply>,
 ): Promise<Reply> {
+  let asked: ConsentRequest | undefined;
   let subject: Subject | undefined;
   request.errorReturnTo = request.home;
   try {
@@ -67,13 +69,15 @@ async function answer(
     subject = await memberOf(backend, request);
     if (subject === undefined) return quiet(signInFirst(request, returnTo));
     const step = await askSecondFactor(request, subject.session, 'enrolled', returnTo);
-    return quiet(step ?? (await work({ request, subject, id })));
+    asked = { request, subject, id };
+    return quiet(step ?? (await work(asked)));
   } catch (error) {
     const left = subject && (await leaveFor(backend, request, { subject, wayBack: request.errorReturnTo }, error));
     if (left !== undefined) return quiet(left);
     if (!(error instanceof AuthError) || error.code !== 'authorization_expired' || request.wantsJson) throw error;
     const account = subject && accountName(subject.session);
-    return quiet(startAgainPage(siteFor(backend, request), request, { error, account }));
+    const allowed = asked && (await allowedClient(backend, asked).catch(() => undefined));
+    return quiet(startAgainPage(siteFor(backend, request), request, { error, account, allowed }));
   }
 }
 
@@ -105,9 +109,17 @@ function wayBackOf({ settings }: BackendContext, request: AuthRequest, id: strin
 }
 
 /** On to the app: the address is the provider's own, and has been checked. */
-function goOn(backend: BackendContext, request: AuthRequest, redirectTo: string, status: 302 | 303): Reply {
+function goOn(
+  backend: BackendContext,
+  request: AuthRequest,
+  { redirectTo, client }: { readonly redirectTo: string; readonly client?: OAuthClientInfo | undefined },
+  status: 302 | 303,
+): Reply {
   if (request.wantsJson) return json(200, { redirectTo });
-  if (status === 302 && mayFollowForm(request)) return toAppPage(siteFor(backend, request), request, redirectTo);
+  // An app opens beside the browser, where a redirect would leave the page of before.
+  const isBeside = readRedirectAddress(redirectTo)?.kind === 'app';
+  if (isBeside || (status === 302 && mayFollowForm(request)))
+    return toAppPage(siteFor(backend, request), request, { redirectTo, client });
   return { status, headers: { Location: redirectTo } };
 }
 

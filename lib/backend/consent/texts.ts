@@ -21,7 +21,11 @@ export const consentTexts = {
   allowButton: 'Allow',
   denyButton: 'Deny',
   startAgainHeading: 'Start again in the app',
+  /** Where the app's request was answered before, and the app is among those that the user has allowed. */
+  startAgainAllowed: 'You have allowed “{app}”. If it still waits for you, start again there.',
   toAppHeading: 'Taking you back to the app',
+  /** The same where the app's name is known. */
+  goBackHeading: 'Go back to “{app}”',
   appsHeading: 'Connected apps',
   appsText: 'You have allowed these apps.',
   appsEmptyText: 'You haven’t allowed any app.',
