@@ -42,6 +42,9 @@ export async function compiled(): Promise<unknown[]> {
 
   const { error } = await backend.session();
   if (error?.code === 'invalid_credentials' || error?.code === 'network_error') return [error.message];
+  b2b.subscribe(({ data }) => data?.organizationId);
+  // @ts-expect-error the backend's session has no organization
+  backend.subscribe(({ data }) => data?.organizationId);
   // @ts-expect-error a misspelled code
   if (error?.code === 'invalid_credentialz') return [];
 
@@ -74,7 +77,7 @@ export async function compiled(): Promise<unknown[]> {
 describe('the types of the typed client', () => {
   it('follow the server’s own response bodies, as the compiler has checked', () => {
     expect(sameAnswers).not.toContain(false);
-    expect(Object.keys(b2b)).toEqual(['login', 'signup', 'logout', 'session', 'organization']);
+    expect(Object.keys(b2b)).toEqual(['login', 'signup', 'logout', 'session', 'organization', 'subscribe']);
     expect(Object.keys(backend)).toEqual([
       'login',
       'signup',
@@ -92,6 +95,7 @@ describe('the types of the typed client', () => {
       'passkeys',
       'consent',
       'connectedApps',
+      'subscribe',
     ]);
   });
 });

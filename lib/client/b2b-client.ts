@@ -2,7 +2,7 @@ import type { B2bSessionBody, RedirectBody } from '../types.ts';
 import { organizationsRoutes } from '../b2b/organizations/client.ts';
 import type { OrganizationsCalls, OrganizationsPaths } from '../b2b/organizations/client.ts';
 import { createClient } from './send.ts';
-import type { CallOptions, ClientOptions, ClientResult } from './send.ts';
+import type { CallOptions, ClientOptions, ClientResult, TabCalls } from './send.ts';
 
 export type { OrganizationCall } from '../b2b/organizations/client.ts';
 
@@ -35,7 +35,7 @@ export interface HostedSignInCall extends CallOptions {
 }
 
 /** Methods never reject; check `error`. */
-export interface B2bClient extends OrganizationsCalls {
+export interface B2bClient extends OrganizationsCalls, TabCalls<B2bSessionBody> {
   /** Starts hosted sign-in: send the browser to `data.redirectTo`. */
   login(call?: HostedSignInCall): Promise<ClientResult<RedirectBody>>;
   /** Starts hosted sign-up: send the browser to `data.redirectTo`. */

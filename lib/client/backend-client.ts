@@ -18,7 +18,7 @@ import type { SignUpCalls, SignUpPaths } from '../backend/sign-up/client.ts';
 import { ssoRoutes } from '../backend/sso/client.ts';
 import type { SsoCalls, SsoPaths } from '../backend/sso/client.ts';
 import { createClient } from './send.ts';
-import type { CallOptions, ClientOptions, ClientResult, PostCall, ReturnTo } from './send.ts';
+import type { CallOptions, ClientOptions, ClientResult, PostCall, ReturnTo, TabCalls } from './send.ts';
 
 export type { ConsentCall, ConsentQueryCall, DisconnectCall } from '../backend/consent/client.ts';
 export type { EnterCodeCall, SendCodeCall } from '../backend/email-code/client.ts';
@@ -69,7 +69,8 @@ export interface BackendClient
     PasswordCalls,
     ResetCalls,
     SignUpCalls,
-    SsoCalls {
+    SsoCalls,
+    TabCalls<BackendSessionBody> {
   /** Signs out; then send the browser to `data.redirectTo`. */
   logout(call?: BackendLogoutCall): Promise<ClientResult<RedirectBody>>;
   /** Who is signed in; without a session the error with status 401 and code `unauthenticated`. */

@@ -1,4 +1,6 @@
 import type { AuthErrorCode } from '../errors.ts';
+import { createTab } from './tabs.ts';
+import type { Identity } from './tabs.ts';
 
 /** The error, with the server's message where it sent one. */
 export interface ClientError {
@@ -48,6 +50,15 @@ export interface ReturnTo {
   readonly returnTo?: string;
 }
 
+export interface TabCalls<Session> {
+  /**
+   * Calls `listener` after another tab signed in, signed out or switched organizations, with the answer of `session()`.
+   *
+   * @returns a function that ends it
+   */
+  subscribe(listener: (session: ClientResult<Session>) => void): () => void;
+}
+
 /** Email and password, to sign in or to create an account. */
 export type PasswordCall = PostCall<{ readonly email: string; readonly password: string }>;
 
@@ -62,7 +73,7 @@ interface Route {
 }
 
 /** A route for each call. */
-export type Routes<Calls> = Readonly<Record<keyof Calls, Route>>;
+export type Routes<Calls> = Readonly<Record<Exclude<keyof Calls, keyof TabCalls<unknown>>, Route>>;
 
 interface Call extends CallOptions {
   readonly query?: object;
@@ -75,7 +86,10 @@ export function prefixPath(prefix: string | undefined, path: string): string {
 }
 
 /** A method for each route, which posts where there is a body or nothing to get. None rejects: every failure becomes an `error`. */
-export function createClient<Client, Paths>(options: ClientOptions<Paths>, routes: Routes<Client>): Client {
+export function createClient<Client, Paths>(
+  options: ClientOptions<Paths>,
+  routes: Routes<Client> & { readonly session: Route },
+): Client {
   const moved: Readonly<Record<string, string>> = { ...options.paths };
   const base = (options.baseUrl ?? '').replace(/\/$/, '');
   const credentials = /^(\w+:)?\/\//.test(base) ? 'include' : 'same-origin';
@@ -103,11 +117,28 @@ export function createClient<Client, Paths>(options: ClientOptions<Paths>, route
     }
   }
 
-  const methods = Object.entries<Route>(routes).map(([name, route]) => {
-    const path = moved[route.pathName ?? name] ?? prefixPath(options.pathPrefix, route.path);
-    return [name, (call: Call = {}) => send({ ...route, path }, call)];
+  const withPath = (name: string, route: Route): Route => ({
+    ...route,
+    path: moved[route.pathName ?? name] ?? prefixPath(options.pathPrefix, route.path),
   });
-  return Object.fromEntries(methods) as Client;
+  const session = withPath('session', routes.session);
+  const tab = createTab(base + session.path, () => send(session, {}) as Promise<ClientResult<Identity>>);
+
+  const methods = Object.entries<Route>(routes).map(([name, given]) => {
+    const route = withPath(name, given);
+    return [
+      name,
+      (call: Call = {}) => {
+        const answer = send(route, call);
+        if (name === 'session') tab.learn(answer as Promise<ClientResult<Identity>>);
+        // A form that leads on may have signed in or out.
+        else if (route.get === undefined || call.body)
+          void answer.then(({ data }) => has(data, 'redirectTo') && tab.tell());
+        return answer;
+      },
+    ];
+  });
+  return { ...Object.fromEntries(methods), subscribe: tab.subscribe } as Client;
 }
 
 function toQueryString(query: object = {}): string {

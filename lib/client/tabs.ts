@@ -1,0 +1,102 @@
+/** Who it is, of the answers of both session routes. */
+export interface Identity {
+  readonly user: { readonly id: string } | null;
+  readonly organizationId?: string;
+}
+
+/** What `session()` gives. */
+type Answer =
+  | { readonly data: Identity; readonly error: null }
+  | { readonly data: null; readonly error: { readonly status: number } };
+
+/** This tab, among those of the browser that use the same session route. */
+interface Tab<Session> {
+  readonly subscribe: (listener: (session: Session) => void) => () => void;
+  /** Waits for what the session route answers, and tells the others where it is news. */
+  readonly learn: (answer: Promise<Session>) => void;
+  /** Has the other tabs ask the session route. The message holds nothing. */
+  readonly tell: () => void;
+}
+
+type Channel = InstanceType<typeof BroadcastChannel>;
+
+/** A browser's. */
+declare const sessionStorage: { getItem(key: string): string | null; setItem(key: string, value: string): void };
+
+/** The storage remembers what this tab's last page knew: most sign-ins lead through another one. */
+function createMemory(name: string): (answer: Answer) => boolean {
+  let known: string | null = null;
+  return function isNews({ data, error }) {
+    // An outage says nothing about who is signed in.
+    if (error !== null && error.status !== 401) return false;
+    let before = known;
+    known = data === null ? '' : `${data.user?.id} ${data.organizationId}`;
+    try {
+      before ??= sessionStorage.getItem(name);
+      sessionStorage.setItem(name, known);
+    } catch {
+      // The browser allows no storage here.
+    }
+    return known !== before;
+  };
+}
+
+/** @param name the session route's URL */
+export function createTab<Session extends Answer>(name: string, ask: () => Promise<Session>): Tab<Session> {
+  const isNews = createMemory(name);
+  const listeners = new Set<(session: Session) => void>();
+  let channel: Channel | undefined;
+  let hasAsked = false;
+  let isAsking = false;
+  let isOutdated = false;
+
+  const open = (): Channel | undefined =>
+    typeof BroadcastChannel === 'undefined' ? undefined : new BroadcastChannel(name);
+
+  function tell(): void {
+    const sender = channel ?? open();
+    sender?.postMessage(null);
+    if (sender !== channel) sender?.close();
+  }
+
+  function learn(answer: Promise<Session>): void {
+    hasAsked = true;
+    void answer.then((session) => {
+      if (isNews(session)) tell();
+    });
+  }
+
+  /** One question at a time; a message meanwhile leads to one more. */
+  async function follow(): Promise<void> {
+    isOutdated = true;
+    if (isAsking) return;
+    isAsking = true;
+    while (isOutdated) {
+      isOutdated = false;
+      const answer = await ask();
+      // A listener that throws keeps nothing from the others.
+      if (isNews(answer)) for (const listener of listeners) queueMicrotask(() => listener(answer));
+    }
+    isAsking = false;
+  }
+
+  function subscribe(given: (session: Session) => void): () => void {
+    const listener = (session: Session): void => {
+      if (listeners.has(listener)) given(session);
+    };
+    listeners.add(listener);
+    if (channel === undefined) {
+      channel = open();
+      channel?.addEventListener('message', () => void follow());
+      if (!hasAsked) learn(ask());
+    }
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size > 0) return;
+      channel?.close();
+      channel = undefined;
+    };
+  }
+
+  return { learn, tell, subscribe };
+}
