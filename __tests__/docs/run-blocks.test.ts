@@ -242,7 +242,9 @@ describe('the examples of README and docs', () => {
     expect([200, 307, 404]).toContain(status);
   });
 
-  const guarded = served.flatMap((example) =>
+  // What `onError` answers is the example's own form.
+  const withOurErrors = served.filter(({ code }) => !code.includes('onError'));
+  const guarded = withOurErrors.flatMap((example) =>
     guardedPaths(example).map(([path, isJson]) => [example.name, path, isJson, example] as const),
   );
 
@@ -399,6 +401,19 @@ describe('a reader who follows the examples', () => {
     const stranger = { email: 'eve@elsewhere.example', password: 'a password of eve' };
     supabase.addUser(stranger);
     expect((await createVisitor(origin).postJson('/auth/login', stranger)).status).toBe(403);
+  });
+
+  it('docs/moving.md: answers errors of an API in the form that its clients know, and of a page as a page', async () => {
+    const visitor = createVisitor(originOf(exampleWith('docs/moving.md', 'onError')));
+    const refused = await visitor.get('/api/me');
+    expect([refused.status, refused.json]).toEqual([
+      401,
+      { success: false, errors: ['You’re not signed in. Sign in to continue.'] },
+    ]);
+    const page = await visitor.get('/callback?code=x&state=y');
+    expect(page).toMatchObject({ status: 400, text: expect.stringContaining('<h1>My app</h1>') });
+    const signedIn = await signedInToWorkos(originOf(exampleWith('docs/moving.md', 'onError')));
+    expect((await signedIn.get('/api/me')).json).toEqual({ success: true, email: personal.email });
   });
 
   it('docs/moving/own-passwords.md: moves with the old password at the next sign-in, once', async () => {

@@ -1,4 +1,9 @@
-import crypto, { createCipheriv, createHash, randomBytes, scryptSync } from 'node:crypto';
+import { execFile } from 'node:child_process';
+import crypto, { createCipheriv, createHash, randomBytes, randomUUID, scryptSync } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { codeBlocks } from '../../support/markdown.ts';
 import { useRealApp } from '../support/application.ts';
 import { describeOwnGoTrue } from '../support/describe-with.ts';
 import { createSigningKey } from '../support/gotrue.ts';
@@ -62,5 +67,41 @@ describeOwnGoTrue('docs/moving/own-passwords.md: a password whose hash was impor
     ['MD5', createHash('md5').update(password).digest('hex')],
   ])('by %s is refused at the import', async (_name, hash) => {
     await expect(create(newUser().email, hash)).rejects.toThrow(/ 4\d\d | 500 /);
+  });
+
+  /** Runs the page's script, as the project's owner would, and has it import a row. @returns what `importUser` does */
+  async function runScript(idType: string, row: object): Promise<unknown> {
+    const path = 'docs/moving/own-passwords.md';
+    const scripts = codeBlocks({ path, text: readFileSync(path, 'utf8') }).filter(
+      ({ code }) => code.includes(`readonly id: ${idType};`) && code.includes('@supabase/supabase-js'),
+    );
+    expect(scripts).toHaveLength(1);
+    // Below the package, where the SDK is found.
+    const folder = join(process.cwd(), 'reports', `import-${randomUUID()}`);
+    mkdirSync(folder, { recursive: true });
+    try {
+      const call = `console.log(JSON.stringify((await importUser(${JSON.stringify(row)})) ?? null));`;
+      writeFileSync(join(folder, 'import.ts'), `${scripts[0]?.code}\n${call}\n`);
+      const { url, secretKey } = real.project;
+      const env = { PATH: process.env['PATH'], BAAS_URL: url, SUPABASE_SECRET_KEY: secretKey };
+      const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'import.ts')], { env });
+      return JSON.parse(stdout);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+
+  it.each([
+    ['string', 'keeps an id that is a UUID', randomUUID()],
+    ['number', 'returns the new id for a number', 42],
+  ])('by the script for ids of type %s %s', async (type, _rule, id) => {
+    const { email } = newUser();
+    const row = { id, email, passwordHash: argon2('argon2id', password), isVerified: true };
+    const returned = await runScript(type, row);
+    const visitor = real.app.visitor();
+    expect((await visitor.postJson('/auth/login', { email, password })).status).toBe(200);
+    const { user } = (await visitor.getJson('/auth/session')).json;
+    expect([returned, user.email]).toEqual([type === 'string' ? null : user.id, email]);
+    if (type === 'string') expect(user.id).toBe(id);
   });
 });

@@ -29,7 +29,9 @@ export async function startProject(setup?: GoTrueSetup) {
   const gotrue = (): string => own?.url ?? process.env['GOTRUE_URL'] ?? '';
   const secret = setup === undefined ? process.env['GOTRUE_JWT_SECRET'] : settings['GOTRUE_JWT_SECRET'];
   const publishableKey = `sb_publishable_${randomUUID().replaceAll('-', '')}`;
-  const proxy = await startProxy(portOf(settings['API_EXTERNAL_URL'] ?? ''), gotrue(), publishableKey);
+  const secretKey = await signServiceRole(secret);
+  const keys = [publishableKey, secretKey];
+  const proxy = await startProxy(portOf(settings['API_EXTERNAL_URL'] ?? ''), gotrue(), keys);
   const mails = await startMailSink(Number(settings['GOTRUE_SMTP_PORT']));
   const templates = await serveMailTemplates(portOf(settings['GOTRUE_MAILER_TEMPLATES_INVITE'] ?? ''));
   const oauth = await startOAuthProvider(portOf(settings['GOTRUE_EXTERNAL_KEYCLOAK_URL'] ?? ''));
@@ -50,11 +52,7 @@ export async function startProject(setup?: GoTrueSetup) {
 
   /** What only the project's owner may do; the package itself never can. */
   async function admin(path: string, method = 'GET', body?: unknown): Promise<any> {
-    const token = await new SignJWT({ role: 'service_role' })
-      .setProtectedHeader({ alg: 'HS256' })
-      .setIssuedAt()
-      .setExpirationTime('1h')
-      .sign(new TextEncoder().encode(secret));
+    const token = await signServiceRole(secret);
     const { status, body: answer } = await ask(path, method, body, token);
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`);
     return answer;
@@ -63,6 +61,8 @@ export async function startProject(setup?: GoTrueSetup) {
   return {
     url: proxy.url,
     publishableKey,
+    /** For what the project's owner runs. It is never given to the package. */
+    secretKey,
     proxy,
     mails,
     oauth,
@@ -87,6 +87,14 @@ export async function startProject(setup?: GoTrueSetup) {
       await own?.close();
     },
   };
+}
+
+function signServiceRole(secret: string | undefined): Promise<string> {
+  return new SignJWT({ role: 'service_role' })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setIssuedAt()
+    .setExpirationTime('1h')
+    .sign(new TextEncoder().encode(secret));
 }
 
 /** An address and a password that GoTrue has not seen. */

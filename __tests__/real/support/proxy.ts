@@ -30,7 +30,7 @@ const prefix = '/auth/v1';
 const open = /^\/(verify|authorize|callback|\.well-known\/|oauth\/|sso\/)/;
 
 /** Supabase's gateway: below `/auth/v1` it passes on to GoTrue what carries an API key. */
-export async function startProxy(port: number, upstream: string, publishableKey: string) {
+export async function startProxy(port: number, upstream: string, keys: readonly string[]) {
   let target = upstream;
   let peer = '127.0.0.1';
   const passed: Passed[] = [];
@@ -46,7 +46,7 @@ export async function startProxy(port: number, upstream: string, publishableKey:
     const path = (req.url ?? '/').slice(prefix.length);
     const body = await readText(req);
     const fault = nextFault(path);
-    const isRefused = !open.test(path) && req.headers['apikey'] !== publishableKey;
+    const isRefused = !open.test(path) && !keys.includes(String(req.headers['apikey']));
     const own = isRefused ? { status: 401, body: '{"message":"Invalid API key"}' } : fault;
     if (own === 'refused') {
       res.destroy();
