@@ -18,7 +18,11 @@ export interface PageBrowser {
   /** The application's cookies. */
   readonly jar: Visitor;
   open(url: string): Promise<Answer>;
-  post(url: string, form: Readonly<Record<string, string>>): Promise<Answer>;
+  post(
+    url: string,
+    form: Readonly<Record<string, string>>,
+    further?: Readonly<Record<string, string>>,
+  ): Promise<Answer>;
   /** The page's links; an empty `href` loads the page again. */
   links(): readonly PageLink[];
   forms(): readonly PageForm[];
@@ -61,10 +65,10 @@ export function createPageBrowser(origin: string, jars: Jars = new Map(), start?
       const url = new URL(path, at?.url ?? origin).href;
       return follow(url, await jarOf(url).get(url, { headers: { accept: headers.accept } }));
     },
-    async post(path, form) {
+    async post(path, form, further = {}) {
       const url = new URL(path, at?.url ?? origin).href;
       const body = new URLSearchParams(form).toString();
-      return follow(url, await jarOf(url).post(url, { headers, body }));
+      return follow(url, await jarOf(url).post(url, { headers: { ...headers, ...further }, body }));
     },
     links: () => linksIn(browser.at.answer.text),
     forms: () => formsIn(browser.at.answer.text),
