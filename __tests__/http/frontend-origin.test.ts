@@ -95,6 +95,24 @@ describeAtRoot.each(Object.entries<(onSignIn?: OnSignIn) => Promise<App>>(apps))
   },
 );
 
+describeAtRoot('a trusted URL of the application’s own origin', () => {
+  it('is a target of onSignIn as its path is: never a route of the adapter', async () => {
+    let redirectTo = '';
+    const app = await closing(
+      startBackendApp({ options: { trustedOrigins: ['http://127.0.0.1:4000'], onSignIn: () => ({ redirectTo }) } }),
+    );
+    const signIn = async (path: string): Promise<string> => {
+      redirectTo = `http://127.0.0.1:4000${path}`;
+      const headers = { host: '127.0.0.1:4000' };
+      return (await postForm(app.visitor(), '/auth/login', { ...ada, returnTo: '/items' }, headers)).headers.location!;
+    };
+    expect(await signIn('/welcome?a=1#b')).toBe('/welcome?a=1#b');
+    for (const path of ['/auth/login', '/auth/logout?returnTo=/', '//evil.example/x', '/.//evil.example'])
+      expect(await signIn(path)).toBe('/items');
+    expect(app.eventTypes()).toContain('configuration_warning');
+  });
+});
+
 describeAtRoot('the pages of backendAuth beside a front end elsewhere', () => {
   it('are the way back where a step leads to them, and lead on to the front end', async () => {
     const app = await closing(apps.backendAuth());
@@ -139,6 +157,8 @@ describeAtRoot.each(Object.entries<(onSignIn?: OnSignIn) => Promise<App>>(apps))
       'javascript:alert(1)',
       'welcome',
       '/auth/pages.css',
+      `${frontendOrigin}/auth/pages.css`,
+      `${frontendOrigin}/%61uth//pages.css`,
       '',
     ])('%j is ignored with one warning', async (redirectTo) => {
       const app = await closing(startApp(() => ({ redirectTo })));

@@ -1,16 +1,18 @@
 import type { Adapter } from './adapter.ts';
 import { partKey } from './adapter.ts';
+import { originOf } from './way-back.ts';
 
 /** The parts of an `AuthRequest` that a hook's answer depends on. */
 interface SigningIn {
   readonly definition: Adapter;
+  readonly origin: string;
   returnTo(value: unknown, fallback?: string): string;
   urlOf(path: string): string;
 }
 
 /**
- * Where a hook leads: a path, or an absolute URL of `trustedOrigins`. Anything else that it returns is reported, and the sign-in leads
- * to the page where the person was.
+ * Where a hook leads: a path, or an absolute URL of `trustedOrigins`. A URL of the pages' own origin is read as its path, which an own
+ * route never is. Anything else that it returns is reported, and the sign-in leads to the page where the person was.
  *
  * @param redirectTo what the hook returned
  * @param returnTo sanitized
@@ -22,8 +24,10 @@ export function hookDestination(request: SigningIn, redirectTo: unknown, returnT
   const url = typeof redirectTo === 'string' ? URL.parse(redirectTo) : null;
   // The origin of a blob: URL is that of its inside.
   const isPage = url !== null && /^https?:$/.test(url.protocol) && url.username + url.password === '';
-  if (isPage && request.definition.trustedOrigins.includes(url.origin)) return url.href;
-  const path = request.returnTo(redirectTo, '');
+  const isTrusted = isPage && request.definition.trustedOrigins.includes(url.origin);
+  const isOwn = isTrusted && url.origin === originOf(request);
+  if (isTrusted && !isOwn) return url.href;
+  const path = request.returnTo(isOwn ? url.pathname + url.search + url.hash : redirectTo, '');
   if (path !== '') return request.urlOf(path);
   report(request.definition);
   return wayBack;

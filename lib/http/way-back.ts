@@ -47,8 +47,8 @@ function refererPath(person: Person): string | undefined {
   return from !== null && from.origin === originOf(person) ? from.pathname + from.search : undefined;
 }
 
-/** The origin of the application's pages. */
-function originOf(person: Person): string | undefined {
+/** The origin of the application's pages; `undefined` where the request names no usable host. */
+export function originOf(person: Pick<Person, 'definition' | 'origin'>): string | undefined {
   try {
     return person.definition.frontendOrigin ?? person.origin;
   } catch {
