@@ -61,6 +61,19 @@ describe('a link to /auth/confirm', () => {
     expect(await press(visitor, mail(), 'recovery')).toBe('/auth/password?returnTo=%2Ftemplate');
   });
 
+  it('leads another person’s link there only while the browser keeps the mail’s cookies, and signs in that other person', async () => {
+    const app = await start();
+    app.supabase.addUser({ email: 'eve@example.com', password: ada.password });
+    const visitor = app.visitor();
+    const asked = await postForm(visitor, '/auth/forgot', { email: ada.email, returnTo: '/account/items' });
+    for (const line of asked.setCookies) expect(line).toContain('Max-Age=600');
+    await postForm(app.visitor(), '/auth/forgot', { email: 'eve@example.com' });
+    const next = await press(visitor, app.supabase.mails.at(-1)!.tokenHash, 'recovery');
+    const done = await postForm(visitor, next!, { password: 'a whole new password' });
+    expect(done.headers.location).toBe('/account/items');
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe('eve@example.com');
+  });
+
   it('takes no way back of a mail of another kind', async () => {
     const app = await start();
     const visitor = app.visitor();
