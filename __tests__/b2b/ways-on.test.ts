@@ -1,9 +1,11 @@
 import { AuthError } from '../../lib/errors.ts';
+import { requireSession } from '../../lib/b2b/index.ts';
 import type { B2bAuthOptions, BuiltInPage } from '../../lib/b2b/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
 import type { StandInUser } from '../../stand-ins/workos/index.ts';
 import { closeAfterEach } from '../support/close-after-each.ts';
+import { sendText } from '../support/hosts.ts';
 import { createPageBrowser } from '../support/page-browser.ts';
 import type { PageBrowser } from '../support/page-browser.ts';
 import { protocolAttributes, variant } from '../support/variant.ts';
@@ -235,6 +237,23 @@ describe('the choice of an organization', () => {
     expect(browser.at.answer.text).toContain('not_a_member');
     expect(named(browser)).not.toHaveProperty('organization_id');
   });
+});
+
+it('a fresh sign-in stays in the organization where the person is', async () => {
+  const app = await closing(
+    startB2bApp({
+      provider,
+      after: (host) => host.get('/fresh', requireSession({ maxAge: 60 }), (_req, res) => sendText(res, 'fresh')),
+    }),
+  );
+  const browser = await signIn(app, `/login?organization_id=${south.id}&returnTo=/fresh`, twoOrganizations);
+  expect(browser.at.answer.text).toBe('fresh');
+  provider.clock.advance(120_000);
+  await browser.open('/fresh');
+  expect(queryOf(browser.at.url)).toMatchObject({ organization_id: south.id, max_age: '60' });
+  await browser.post(browser.at.url, { user_id: twoOrganizations.id });
+  expect(browser.at.answer.text).toBe('fresh');
+  expect((await browser.jar.getJson('/auth/session')).json.organizationId).toBe(south.id);
 });
 
 describe('what the flow keeps', () => {

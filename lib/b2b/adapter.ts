@@ -96,8 +96,11 @@ function createFreshSignIn(signedInAt: (session: B2bSession) => number | undefin
       return own === undefined ? undefined : Math.min(own, now() / 1000);
     },
     signInId: (session) => JSON.stringify([session.claims.sid, session.claims.auth_time, ownTime(session)]),
-    // AuthKit receives it as `max_age` (OpenID Connect Core §3.1.2.1).
-    parameters: (_session, maxAge) => ({ max_age: String(maxAge) }),
+    // AuthKit receives it as `max_age` (OpenID Connect Core §3.1.2.1). The person stays in the organization where they are.
+    parameters: (session, maxAge) => ({
+      max_age: String(maxAge),
+      ...(session.adapter === 'b2b' && defined({ organization_id: session.organizationId })),
+    }),
   };
 }
 
