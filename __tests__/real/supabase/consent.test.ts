@@ -73,11 +73,38 @@ describeGoTrue('the consent page of GoTrue’s OAuth server', () => {
     expect((await visitor.getJson('/oauth/apps')).json).toEqual({ apps: [] });
   });
 
-  it.each([
-    'cursor://anysphere.cursor-mcp/oauth/callback',
-    'http://127.0.0.1:33418/callback',
-    'http://localhost:8080/cb',
-  ])('leads to %s', async (redirectUri) => {
+  it('leads by a page to an app beside the browser', async () => {
+    const { visitor } = await signedIn();
+    const redirectUri = 'cursor://anysphere.cursor-mcp/oauth/callback';
+    const client = await createOAuthClient(real.project, { name: 'Cursor', redirectUri });
+    const url = await client.start();
+    await visitor.get(url);
+    const { status, text, headers } = await decide(visitor, url, 'allow');
+    expect([status, text]).toEqual([200, expect.stringContaining('Go back to “<bdi>Cursor</bdi>”')]);
+    const [, to = ''] = /^0; url=(.*)$/.exec(String(headers['refresh'])) ?? [];
+    expect(to.startsWith(`${redirectUri}?code=`)).toBe(true);
+    expect((await client.exchange(new URL(to).searchParams.get('code') ?? '')).status).toBe(200);
+  });
+
+  it.each(['allow', 'deny'])(
+    'says that the app is allowed where the answer to Allow was lost, and then %s',
+    async (next) => {
+      const { visitor } = await signedIn();
+      const client = await createOAuthClient(real.project, { name: 'Cursor' });
+      const url = await client.start();
+      await visitor.get(url);
+      real.project.proxy.break(/\/consent/, 'lost', 1);
+      expect((await decide(visitor, url, 'allow')).status).toBe(503);
+      const again = await decide(visitor, url, next);
+      expect([again.status, again.text]).toEqual([
+        400,
+        expect.stringContaining('You have allowed “<bdi>Cursor</bdi>”.'),
+      ]);
+      expect((await visitor.getJson('/oauth/apps')).json.apps).toHaveLength(1);
+    },
+  );
+
+  it.each(['http://127.0.0.1:33418/callback', 'http://localhost:8080/cb'])('leads to %s', async (redirectUri) => {
     const { visitor } = await signedIn();
     const client = await createOAuthClient(real.project, { redirectUri });
     const url = await client.start();
