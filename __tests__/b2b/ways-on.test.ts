@@ -80,9 +80,11 @@ describe('the page of a refused sign-in', () => {
   it.each<[string, B2bAuthOptions]>([
     ['onSignIn', hook('forbidden')],
     ['accept', { accept: () => false }],
-  ])('of %s names it beside another account, and leaves the provider to that account', async (_, options) => {
+  ])('of %s names it beside another account, without the provider and the hint of this one', async (_, options) => {
     const browser = await signIn(await start(options));
-    expect(named(browser)).toEqual({ ...withoutProvider, prompt: 'login', returnTo: '/dashboard' });
+    const { login_hint, ...ofOther } = withoutProvider;
+    expect(named(browser)).toEqual({ ...ofOther, prompt: 'login', returnTo: '/dashboard' });
+    expect(browser.at.answer.text).not.toContain(encodeURIComponent(login_hint));
   });
 
   it('names it after a cancellation at the provider', async () => {
@@ -205,17 +207,17 @@ describe('the choice of an organization', () => {
   const choose = async (browser: PageBrowser, { name }: { readonly name: string }): Promise<void> => {
     await browser.open(browser.links().find(({ label }) => label.includes(name))!.href);
   };
-  const plain = '/login?login_hint=ada@example.com&returnTo=/dashboard';
+  const plain = '/login?domain_hint=example.com&returnTo=/dashboard';
 
   it('offers another account with what was asked', async () => {
     const browser = await signIn(await start(), plain, twoOrganizations);
-    expect(named(browser)).toEqual({ login_hint: 'ada@example.com', prompt: 'login', returnTo: '/dashboard' });
+    expect(named(browser)).toEqual({ domain_hint: 'example.com', prompt: 'login', returnTo: '/dashboard' });
   });
 
   it('is named again where the sign-in is refused after it', async () => {
     const browser = await signIn(await start(hook('forbidden')), plain, twoOrganizations);
     await choose(browser, south);
-    expect(named(browser)).toMatchObject({ organization_id: south.id, login_hint: 'ada@example.com' });
+    expect(named(browser)).toMatchObject({ organization_id: south.id, domain_hint: 'example.com' });
   });
 
   it('is named again by a reload after an outage', async () => {

@@ -13,7 +13,7 @@ import type { OnError } from './adapter.ts';
 import type { AuthRequest } from './request.ts';
 import { errorPage } from '../pages/error-page.ts';
 import type { ErrorPageParts } from '../pages/error-page.ts';
-import { otherAccountUrl } from '../pages/page.ts';
+import { askingSignInUrl, otherAccountUrl } from '../pages/page.ts';
 import { accountName } from '../pages/texts.ts';
 import { asError, passToNext, isError } from './next.ts';
 import type { Next } from './next.ts';
@@ -89,7 +89,8 @@ export function jsonErrorReply(request: AuthRequest, error: AuthError): Reply {
 
 function errorSignInUrl(request: AuthRequest, { code }: AuthError): string {
   const returnTo = request.errorReturnTo ?? request.wayBack;
-  return refusals.has(code) ? otherAccountUrl(request, returnTo) : request.signInUrl(returnTo);
+  if (aboutAccount.has(code)) return otherAccountUrl(request, returnTo);
+  return refusals.has(code) ? askingSignInUrl(request, returnTo) : request.signInUrl(returnTo);
 }
 
 /** Refusals that concern the account, so another account may succeed. */

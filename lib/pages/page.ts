@@ -51,15 +51,27 @@ export interface PageRequest {
   urlOf(path: string): string;
 }
 
+interface SignInUrls {
+  /** @param without parameters that it must not name */
+  signInUrl(returnTo: string, without?: Readonly<Record<string, undefined>>): string;
+}
+
 /**
- * The sign-in page for another account than the current one (OpenID Connect Core §3.1.2.1, `prompt=login`). A provider is not named
- * again: it may sign in its current account without a question.
+ * The sign-in page, which asks who signs in (OpenID Connect Core §3.1.2.1, `prompt=login`). A provider is not named again: it may sign
+ * in its current account without a question.
  */
-export function otherAccountUrl(
-  request: { signInUrl(returnTo: string, parameters?: Readonly<Record<string, undefined>>): string },
+export function askingSignInUrl(
+  request: SignInUrls,
   returnTo: string,
+  without: Readonly<Record<string, undefined>> = {},
 ): string {
-  return withQuery(request.signInUrl(returnTo, { provider: undefined, prompt: undefined }), { prompt: 'login' });
+  const url = request.signInUrl(returnTo, { ...without, provider: undefined, prompt: undefined });
+  return withQuery(url, { prompt: 'login' });
+}
+
+/** The sign-in page for another account than the current one, which is the one that a hint names. */
+export function otherAccountUrl(request: SignInUrls, returnTo: string): string {
+  return askingSignInUrl(request, returnTo, { login_hint: undefined });
 }
 
 export interface PageParts {
