@@ -1,13 +1,14 @@
 // Each route of the adapter meets each error code of GoTrue, those of tomorrow included.
 import { englishText } from '../../lib/backend/pages/text.ts';
-import { encodeSession } from '../support/backend-app.ts';
-import { ada, callback, consentUrl, startConsentApp } from '../support/consent.ts';
 import type { BackendApp } from '../support/backend-app.ts';
-import { gotrueCodes } from '../support/gotrue-codes.ts';
+import { canMeet, gotrueCodes } from '../support/gotrue-codes.ts';
 import type { GoTrueCode } from '../support/gotrue-codes.ts';
+import { everyRoute, startEveryRoute } from '../support/gotrue-routes.ts';
+import type { Route } from '../support/gotrue-routes.ts';
+import { claims, claimsIn, holds, labels, names, own, untrueOf, wordsIn } from '../support/sentences.ts';
+import type { Seen } from '../support/sentences.ts';
 import { createPageBrowser } from '../support/page-browser.ts';
 import type { PageBrowser } from '../support/page-browser.ts';
-import type { Endpoint } from '../../stand-ins/supabase/types.ts';
 
 const codes: readonly GoTrueCode[] = [
   ...gotrueCodes,
@@ -16,227 +17,21 @@ const codes: readonly GoTrueCode[] = [
 ];
 
 let app: BackendApp;
+const { routes, signIn, fromGithub } = everyRoute(() => app);
 
 beforeAll(async () => {
-  app = await startConsentApp({
-    standIn: { autoconfirm: false, mailFrequency: 0, anonymousUsers: true, oauthSessions: true, passkeys: true },
-    options: { providers: ['github'], signInMethods: ['password', 'code', 'passkey'], sso: true, throttle: false },
-  });
-  app.supabase.addFactor(app.supabase.addUser(enrolled));
+  app = await startEveryRoute();
 });
 afterAll(() => app.close());
 
-const enrolled = { email: 'enrolled@example.com', password: 'something else 1' };
-const returnTo = '/account';
-
-interface Route {
-  readonly endpoint: Endpoint;
-  /** Whether the person is signing in or up there. */
-  readonly signsIn: boolean;
-  /** Of a route that acts with the session's own token: where a sign-in leads back to. */
-  readonly memberOf?: string;
-  /** The browser as it is before the call that fails. */
-  readonly prepare: (browser: PageBrowser) => Promise<unknown>;
-  readonly send: (browser: PageBrowser) => Promise<unknown>;
-}
-
-const signIn = async (browser: PageBrowser): Promise<void> => {
-  const value = encodeSession(await app.supabase.issueSession(ada.email));
-  browser.jar.cookies.set(app.cookieName, value);
-};
-const signedIn = (path: string) => async (browser: PageBrowser) => {
-  await signIn(browser);
-  await browser.open(path);
-};
-const opened = (path: string) => (browser: PageBrowser) => browser.open(path);
-const link = (type: string) => ({
-  endpoint: 'verify' as const,
-  prepare: opened(`/auth/confirm?token_hash=0123abcd&type=${type}&returnTo=${returnTo}`),
-  send: (browser: PageBrowser) => browser.submit({ token_hash: '0123abcd' }),
-});
-const mailed = async (browser: PageBrowser): Promise<void> => {
-  await browser.open('/auth/forgot');
-  await browser.submit({ email: ada.email });
-  const mail = app.supabase.mails.findLast(({ to }) => to === ada.email);
-  await browser.open(`/auth/confirm?token_hash=${mail?.tokenHash}&type=recovery&returnTo=${returnTo}`);
-  await browser.submit({ token_hash: mail?.tokenHash ?? '' });
-};
-const pending = async (browser: PageBrowser): Promise<void> => {
-  await browser.open('/auth/login');
-  await browser.submit(enrolled);
-};
-const fromGithub = async (browser: PageBrowser): Promise<void> => {
-  await browser.open(`/auth/login?provider=github&returnTo=${returnTo}`);
-};
-
-const routes: Readonly<Record<string, Route>> = {
-  'sign-in with a password': {
-    endpoint: 'password',
-    signsIn: true,
-    prepare: opened(`/auth/login?returnTo=${returnTo}`),
-    send: (browser) => browser.submit(ada),
-  },
-  'sign-up': {
-    endpoint: 'signup',
-    signsIn: true,
-    prepare: opened(`/auth/signup?returnTo=${returnTo}`),
-    send: (browser) => browser.submit({ email: 'new@example.com', password: 'something else 3' }),
-  },
-  'resend of a sign-up': {
-    endpoint: 'resend',
-    signsIn: false,
-    prepare: opened('/auth/login'),
-    send: (browser) => browser.post('/auth/resend', { email: ada.email }),
-  },
-  'reset, its mail': {
-    endpoint: 'recover',
-    signsIn: false,
-    prepare: opened(`/auth/forgot?returnTo=${returnTo}`),
-    send: (browser) => browser.submit({ email: ada.email }),
-  },
-  'reset, a password after its link': {
-    endpoint: 'update-user',
-    signsIn: false,
-    prepare: mailed,
-    send: (browser) => browser.submit({ password: 'a whole new password' }),
-  },
-  'reset, a password of someone signed in': {
-    endpoint: 'update-user',
-    signsIn: false,
-    memberOf: '/auth/password',
-    prepare: signedIn('/auth/password'),
-    send: (browser) => browser.submit({ currentPassword: ada.password, password: 'a whole new password' }),
-  },
-  'reset, the current password': {
-    endpoint: 'password',
-    signsIn: false,
-    prepare: signedIn('/auth/password'),
-    send: (browser) => browser.submit({ currentPassword: ada.password, password: 'a whole new password' }),
-  },
-  'email-code, its mail': {
-    endpoint: 'otp',
-    signsIn: true,
-    prepare: opened(`/auth/code?returnTo=${returnTo}`),
-    send: (browser) => browser.submit({ email: ada.email }),
-  },
-  'email-code, its code': {
-    endpoint: 'verify',
-    signsIn: true,
-    prepare: opened(`/auth/code?returnTo=${returnTo}`),
-    send: (browser) => browser.post('/auth/code', { email: ada.email, code: '123456', returnTo }),
-  },
-  'confirm, of a sign-up': { ...link('signup'), signsIn: true },
-  'confirm, of a magic link': { ...link('magiclink'), signsIn: true },
-  'confirm, of an invitation': { ...link('invite'), signsIn: true },
-  'confirm, of a reset': { ...link('recovery'), signsIn: true },
-  'confirm, of a changed address': { ...link('email_change'), signsIn: true },
-  'callback of OAuth, its code': {
-    endpoint: 'pkce',
-    signsIn: true,
-    prepare: fromGithub,
-    send: (browser) => browser.open(`${app.origin}/auth/callback?code=0123abcd`),
-  },
-  sso: {
-    endpoint: 'sso',
-    signsIn: true,
-    prepare: opened(`/auth/sso?returnTo=${returnTo}`),
-    send: (browser) => browser.submit({ email: 'ada@example.org' }),
-  },
-  'factors, a code at sign-in': {
-    endpoint: 'verify-factor',
-    signsIn: true,
-    prepare: pending,
-    send: (browser) => browser.submit({ code: '123456' }),
-  },
-  'factors, the page that asks for one': {
-    endpoint: 'user',
-    signsIn: true,
-    prepare: pending,
-    send: (browser) => browser.open('/auth/verify'),
-  },
-  'factors, the list': {
-    endpoint: 'user',
-    signsIn: false,
-    memberOf: '',
-    prepare: signIn,
-    send: (browser) => browser.open('/auth/enroll'),
-  },
-  'factors, adding one': {
-    endpoint: 'enroll',
-    signsIn: false,
-    memberOf: '',
-    prepare: signedIn('/auth/enroll'),
-    send: (browser) => browser.post('/auth/enroll', {}),
-  },
-  'passkeys, the list': {
-    endpoint: 'passkeys',
-    signsIn: false,
-    memberOf: '/auth/passkeys',
-    prepare: signIn,
-    send: (browser) => browser.open('/auth/passkeys'),
-  },
-  'passkeys, removing one': {
-    endpoint: 'remove-passkey',
-    signsIn: false,
-    memberOf: '/auth/passkeys',
-    prepare: signIn,
-    send: (browser) => browser.post('/auth/passkeys', { remove: '00000000-0000-4000-8000-000000000000', sure: 'yes' }),
-  },
-  'passkeys, a challenge of sign-in': {
-    endpoint: 'passkey-options',
-    signsIn: true,
-    prepare: opened('/auth/login'),
-    send: (browser) => browser.post('/auth/passkey', { credential: '' }),
-  },
-  'passkeys, a challenge for a new one': {
-    endpoint: 'add-passkey-options',
-    signsIn: false,
-    memberOf: '/auth/passkeys',
-    prepare: signIn,
-    send: (browser) => browser.post('/auth/passkeys', { credential: '' }),
-  },
-  'consent, the question': {
-    endpoint: 'authorization',
-    signsIn: false,
-    memberOf: '/oauth/consent',
-    prepare: signIn,
-    send: (browser) => browser.open(consentUrl(ask())),
-  },
-  'consent, the answer': {
-    endpoint: 'consent',
-    signsIn: false,
-    memberOf: '/oauth/consent',
-    prepare: signIn,
-    async send(browser) {
-      await browser.open(consentUrl(ask()));
-      await allow(browser);
-    },
-  },
-  'consent, the connected apps': {
-    endpoint: 'grants',
-    signsIn: false,
-    memberOf: '/oauth/apps',
-    prepare: signIn,
-    send: (browser) => browser.open('/oauth/apps'),
-  },
-  'consent, disconnecting an app': {
-    endpoint: 'revoke-grant',
-    signsIn: false,
-    memberOf: '/oauth/apps',
-    prepare: signIn,
-    send: (browser) => browser.post('/oauth/apps', { revoke: '00000000-0000-4000-8000-000000000000', sure: 'yes' }),
-  },
-};
-
-function ask(): string {
-  const client = app.supabase.addClient({ name: 'Cursor', redirectUris: [callback] });
-  return app.supabase.askConsent(client, { codeChallenge: 'x'.repeat(43), state: 's' });
-}
-
-function allow(browser: PageBrowser): Promise<unknown> {
-  const form = browser.forms().find(({ fields }) => 'authorization_id' in fields);
-  return browser.post('/oauth/consent', { ...form?.fields, action: 'allow' });
-}
+/** All words, also those of links and buttons. What is hidden, the page's script shows when it is known. */
+const whole = ({ at }: PageBrowser): string =>
+  at.answer.text
+    .replaceAll(/<(?:head|script|style|svg)\b[\s\S]*?<\/(?:head|script|style|svg)>/g, ' ')
+    .replaceAll(/<p class="hint"[^>]* hidden>[\s\S]*?<\/p>|<p class="(?:reference|secret)"[\s\S]*?<\/p>/g, ' ')
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll('&#39;', "'");
 
 const wordsOf = ({ at }: PageBrowser): string =>
   at.answer.text
@@ -244,6 +39,50 @@ const wordsOf = ({ at }: PageBrowser): string =>
     .replaceAll(/<a\b[\s\S]*?<\/a>|<button\b[\s\S]*?<\/button>|<p class="reference"[\s\S]*?<\/p>/g, ' ')
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ');
+
+const known = new Map<string, readonly string[]>();
+/** The claims of the page. Most codes lead to one of a few pages. */
+function claimsOn(browser: PageBrowser): readonly string[] {
+  const words = whole(browser);
+  const claims = known.get(words) ?? claimsIn(words);
+  known.set(words, claims);
+  return claims;
+}
+
+/** Pages with the same words and the same links are one, whatever ids they hold. */
+const pageOf = (browser: PageBrowser): string =>
+  [whole(browser), ...browser.links().map(({ href }) => href)].join('\n').replaceAll(/[\da-f]{8}-[\da-f-]{27}/g, '');
+
+const clicked = new Map<string, Promise<PageBrowser>>();
+/** Where a link leads a browser with the same cookies. */
+function click(browser: PageBrowser, href: string): Promise<PageBrowser> {
+  const url = new URL(href, browser.at.url).href;
+  const key = [url, ...browser.jar.cookies.keys()].join(' ').replaceAll(/[\da-f]{8}-?[\da-f-]{24,}/g, '');
+  const known = clicked.get(key);
+  if (known !== undefined) return known;
+  const fork = browser.fork();
+  const led = fork.open(url).then(() => fork);
+  clicked.set(key, led);
+  return led;
+}
+
+const isElsewhere = ({ at }: PageBrowser): boolean => !at.url.startsWith(app.origin);
+
+/** The links of a page that lead to no page, and the page where nothing leads on. A page of the application is a way on, too. */
+async function deadEnds(browser: PageBrowser): Promise<readonly string[]> {
+  const here = pathOf(browser);
+  if (browser.at.answer.status === 200 && !browser.at.answer.text.includes('<h1>')) return [];
+  const led = await Promise.all(browser.links().map(({ href }) => click(browser, href)));
+  const isOn = (page: PageBrowser): boolean => isElsewhere(page) || page.at.answer.status === 200;
+  const lost = led.filter((page) => !isOn(page)).map(({ at }) => `${here} leads to ${at.answer.status} ${at.url}`);
+  if (led.some((page) => isOn(page) && (isElsewhere(page) || whole(page) !== whole(browser)))) return lost;
+  for (const { action, fields } of browser.forms()) {
+    const fork = browser.fork();
+    await fork.post(action, { ...fields, code: '123456' });
+    if (![404, 405, 500].includes(fork.at.answer.status) && whole(fork) !== whole(browser)) return lost;
+  }
+  return [...lost, `${here} leads nowhere: ${whole(browser)}`];
+}
 
 interface Met {
   readonly refusal: GoTrueCode;
@@ -257,8 +96,8 @@ async function meet(route: Route): Promise<readonly Met[]> {
     // Each with a session of its own: some codes end it.
     const browser = createPageBrowser(app.origin);
     await route.prepare(browser);
-    app.supabase.fail(route.endpoint, refusal);
-    await route.send(browser);
+    if (route.endpoint !== undefined) app.supabase.fail(route.endpoint, refusal);
+    await route.send(browser, refusal.code);
     app.supabase.heal();
     all.push({ refusal, browser });
   }
@@ -269,6 +108,8 @@ const pathOf = ({ at }: PageBrowser): string => new URL(at.url).pathname.slice(n
 
 /** Codes that say no more than that something did not work there. */
 const unknownHere = ['unknown', 'a_code_of_tomorrow', 'mfa_factor_name_conflict', 'mfa_verified_factor_exists'];
+/** Only their message, which no page shows, says what is wrong. */
+const saysNoMore = ['validation_failed', 'bad_json'];
 const overCodes = ['session_not_found', 'session_expired', 'no_authorization', 'user_not_found'];
 /** Where Supabase may have done what it was asked for, although its answer was lost. */
 const outages = ['request_timeout', 'conflict', 'sms_send_failed', 'hook_timeout', 'hook_timeout_after_retry'];
@@ -283,6 +124,42 @@ describe.each(Object.entries(routes))('%s', (_, route) => {
   /** The codes after which a page is wrong. */
   const codesWhere = (isWrong: (one: Met) => boolean): readonly string[] =>
     met.filter(isWrong).map(({ refusal }) => refusal.code);
+
+  const seenOf = ({ refusal: { code } }: Met): Seen => {
+    const { endpoint, person = memberOf === undefined ? 'no one' : 'member' } = route;
+    return { code, endpoint, signsIn, person };
+  };
+
+  const isMet = ({ refusal: { code } }: Met): boolean => canMeet(route.endpoint, code);
+
+  it('says only what its facts allow', () => {
+    const untrue = met.filter(isMet).flatMap((one) => {
+      return untrueOf(claimsOn(one.browser), seenOf(one)).map((key) => `${key} after ${one.refusal.code}`);
+    });
+    expect(untrue).toEqual([]);
+  });
+
+  it('names the cause where it is known', () => {
+    const isUnnamed = (one: Met): boolean => {
+      const { code } = one.refusal;
+      const isKnown = Object.keys(claims).some((key) => names(key, code) && holds(key, seenOf(one)));
+      const isFailure = one.browser.at.answer.status >= 400;
+      const isSaid = route.endpoint !== undefined && !saysNoMore.includes(code);
+      return isMet(one) && isSaid && isFailure && isKnown && !claimsOn(one.browser).some((key) => names(key, code));
+    };
+    expect(codesWhere(isUnnamed)).toEqual([]);
+  });
+
+  it('has a way on from every page, and each of its links leads somewhere', async () => {
+    const pages = new Map(met.map(({ browser }) => [pageOf(browser), browser]));
+    const wrong: string[] = [];
+    for (const browser of pages.values()) wrong.push(...(await deadEnds(browser)));
+    expect(wrong).toEqual([]);
+  }, 60_000);
+
+  it('says something after every failure', () => {
+    expect(codesWhere(({ browser }) => browser.at.answer.status >= 400 && claimsOn(browser).length === 0)).toEqual([]);
+  });
 
   it('never calls a refusal of the project a cancellation', () => {
     const isCancellation = ({ browser }: Met): boolean =>
@@ -340,7 +217,7 @@ describe('a callback', () => {
     await signIn(browser);
     await fromGithub(browser);
     await browser.open(app.origin + query);
-    expect(browser.at.url).toContain(`/auth/enroll?returnTo=${encodeURIComponent(returnTo)}`);
+    expect(browser.at.url).toContain(`/auth/enroll?returnTo=${encodeURIComponent('/account')}`);
   });
 
   it('with insufficient_aal is a failed sign-in for anyone else', async () => {
@@ -351,4 +228,9 @@ describe('a callback', () => {
       expect.stringContaining('sign_in_failed'),
     ]);
   });
+});
+
+it('the list of sentences has each text of the pages once', () => {
+  const listed = [...Object.keys(claims), ...wordsIn(own), ...wordsIn(labels)];
+  expect(listed.toSorted()).toEqual(Object.keys(englishText).toSorted());
 });

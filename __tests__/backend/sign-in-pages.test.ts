@@ -236,7 +236,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...toSignUp,
   ),
   'sign-in, no address': [
-    '200',
+    '200, no form may be sent',
     'title: Sign in to Northwind',
     'h1: Sign in to Northwind',
     noAddress,

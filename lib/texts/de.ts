@@ -252,6 +252,7 @@ export const de: Translation = {
   factorNeedsEmail: 'Eine Authentifizierungs-App braucht eine E-Mail-Adresse, und Ihr Konto hat keine.',
   factorStillNeeded:
     'Nur dieser Faktor kann hier verwendet werden. Fügen Sie eine Authentifizierungs-App hinzu, bevor Sie ihn entfernen.',
+  factorsFull: 'Ihr Konto hat bereits die maximale Anzahl an zweiten Faktoren. Entfernen Sie zuerst einen.',
   factorsHeading: 'Bestätigung in zwei Schritten',
   factorsText: 'Bei der Anmeldung fragen wir zusätzlich nach einem Code von einem dieser Faktoren.',
   factorsWithKeysText: 'Bei der Anmeldung fragen wir zusätzlich nach einem dieser Faktoren.',

@@ -233,6 +233,7 @@ export const es: Translation = {
   factorRejectedText: 'Tu código no se ha aceptado. Vuelve a iniciar sesión o contacta con el equipo de soporte.',
   factorNeedsEmail: 'Una aplicación de autenticación necesita un correo electrónico, y tu cuenta no tiene ninguno.',
   factorStillNeeded: 'Es el único que se puede usar aquí. Añade una aplicación de autenticación antes de quitarlo.',
+  factorsFull: 'Tu cuenta ya tiene el máximo de segundos factores. Elimina uno primero.',
   factorsHeading: 'Verificación en dos pasos',
   factorsText: 'Cuando inicias sesión, también pedimos un código de uno de estos factores.',
   factorsWithKeysText: 'Cuando inicias sesión, también pedimos uno de estos factores.',

@@ -244,6 +244,7 @@ export const fr: Translation = {
   factorNeedsEmail: 'Une application d’authentification nécessite une adresse e-mail, et votre compte n’en a pas.',
   factorStillNeeded:
     'C’est le seul qui puisse être utilisé ici. Ajoutez une application d’authentification avant de le supprimer.',
+  factorsFull: 'Votre compte a déjà le nombre maximal de seconds facteurs. Supprimez-en d’abord un.',
   factorsHeading: 'Validation en deux étapes',
   factorsText: 'À la connexion, nous demandons aussi un code de l’un de ces facteurs.',
   factorsWithKeysText: 'À la connexion, nous demandons aussi l’un de ces facteurs.',

@@ -234,6 +234,7 @@ export const it: Translation = {
   factorRejectedText: 'Il tuo codice non è stato accettato. Accedi di nuovo o contatta l’assistenza.',
   factorNeedsEmail: 'Un’app di autenticazione richiede un indirizzo email e il tuo account non ne ha uno.',
   factorStillNeeded: 'È l’unico che si può usare qui. Aggiungi un’app di autenticazione prima di rimuoverlo.',
+  factorsFull: 'Il tuo account ha già il numero massimo di secondi fattori. Rimuovine prima uno.',
   factorsHeading: 'Verifica in due passaggi',
   factorsText: 'Quando accedi, chiediamo anche un codice da uno di questi fattori.',
   factorsWithKeysText: 'Quando accedi, chiediamo anche uno di questi fattori.',

@@ -232,6 +232,7 @@ export const ja: Translation = {
   factorRejectedText: 'コードが受け付けられませんでした。もう一度サインインするか、サポートにお問い合わせください。',
   factorNeedsEmail: '認証アプリにはメールアドレスが必要ですが、アカウントに登録されていません。',
   factorStillNeeded: 'ここで使える方法はこれだけです。削除する前に認証アプリを追加してください。',
+  factorsFull: 'アカウントの 2 段階認証の方法は上限に達しています。先に 1 つ削除してください。',
   factorsHeading: '2 段階認証',
   factorsText: 'サインインするときに、次のいずれかのコードも必要です。',
   factorsWithKeysText: 'サインインするときに、次のいずれかも必要です。',

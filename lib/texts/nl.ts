@@ -236,6 +236,7 @@ export const nl: Translation = {
   factorNeedsEmail: 'Een authenticator-app heeft een e-mailadres nodig en je account heeft er geen.',
   factorStillNeeded:
     'Dit is de enige die hier kan worden gebruikt. Voeg een authenticator-app toe voordat je deze verwijdert.',
+  factorsFull: 'Je account heeft al het maximale aantal tweede factoren. Verwijder er eerst een.',
   factorsHeading: 'Verificatie in twee stappen',
   factorsText: 'Als je inlogt, vragen we ook om een code van een van deze factoren.',
   factorsWithKeysText: 'Als je inlogt, vragen we ook om een van deze factoren.',

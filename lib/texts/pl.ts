@@ -232,6 +232,7 @@ export const pl: Translation = {
   factorNeedsEmail: 'Aplikacja uwierzytelniająca wymaga adresu e-mail, a Twoje konto go nie ma.',
   factorStillNeeded:
     'To jedyny składnik, którego można tutaj użyć. Zanim go usuniesz, dodaj aplikację uwierzytelniającą.',
+  factorsFull: 'Twoje konto ma już maksymalną liczbę drugich składników. Najpierw usuń jeden.',
   factorsHeading: 'Weryfikacja dwuetapowa',
   factorsText: 'Przy logowaniu prosimy też o kod z jednego z poniższych źródeł.',
   factorsWithKeysText: 'Przy logowaniu prosimy też o użycie jednego z poniższych składników.',

@@ -227,6 +227,7 @@ export const pt: Translation = {
   factorRejectedText: 'Seu código não foi aceito. Entre novamente ou fale com o suporte.',
   factorNeedsEmail: 'Um aplicativo autenticador precisa de um e-mail, e sua conta não tem nenhum.',
   factorStillNeeded: 'Este é o único que pode ser usado aqui. Adicione um aplicativo autenticador antes de removê-lo.',
+  factorsFull: 'Sua conta já tem o máximo de segundos fatores. Remova um primeiro.',
   factorsHeading: 'Verificação em duas etapas',
   factorsText: 'Quando você entra, também pedimos um código de um destes fatores.',
   factorsWithKeysText: 'Quando você entra, também pedimos um destes fatores.',

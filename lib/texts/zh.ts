@@ -220,6 +220,7 @@ export const zh: Translation = {
   factorRejectedText: '您的验证码未被接受。请重新登录，或联系支持团队。',
   factorNeedsEmail: '身份验证器应用需要邮箱，而您的账号没有邮箱。',
   factorStillNeeded: '这是这里唯一可用的方式。移除前，请先添加身份验证器应用。',
+  factorsFull: '您的账号的第二步验证方式已达上限。请先移除一个。',
   factorsHeading: '两步验证',
   factorsText: '您登录时，我们还会要求输入以下任一方式的验证码。',
   factorsWithKeysText: '您登录时，我们还会要求使用以下任一方式。',

@@ -171,12 +171,18 @@ async function remove(backend: BackendContext, asked: FactorRequest, factorId: s
     }
     if (!isSure && !request.wantsJson) return askRemoval(backend, asked, factor);
   }
-  await removeFactor(backend, request, subject.content, factorId);
+  await removeFactor(backend, request, subject.content, factorId).catch((error: unknown) => passGone(request, error));
   const isLowered = await renewLowered(backend, request, subject).catch((error: unknown) => {
     backend.explain('the session will be renewed by the next request: %s', String(error));
     return true;
   });
   return isLowered === undefined ? endOver(backend, request, subject, asked.wayBack) : asked.wayBack;
+}
+
+/** On a page it was removed in another tab meanwhile. A client learns that it is not this user's. */
+function passGone({ wantsJson }: AuthRequest, error: unknown): void {
+  const isGone = error instanceof AuthError && error.reason === 'mfa_factor_not_found';
+  if (wantsJson || !isGone) throw error;
 }
 
 function askRemoval(backend: BackendContext, { request, returnTo, factors }: FactorRequest, factor: Factor): Reply {

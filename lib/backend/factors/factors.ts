@@ -12,6 +12,7 @@ import type { Session } from '../../types.ts';
 import { outOfTime } from '../supabase/connection.ts';
 import { callAs, isSessionOver, isVerified, listedFactors, presentUser } from '../supabase/account.ts';
 import type { BackendContext } from '../context.ts';
+import { FormProblem } from '../forms/fields.ts';
 import { offers } from '../options.ts';
 import { isTimeout } from '../supabase/provider-errors.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
@@ -198,10 +199,19 @@ export async function enrollWithRoom<Result>(
   try {
     return await callAs(backend, visitor, enroll, session);
   } catch (error) {
-    const isFull = error instanceof AuthError && error.reason === 'too_many_enrolled_mfa_factors';
-    if (!isFull || !(await removeUnfinished(backend, visitor, session))) throw error;
+    if (!isFull(error)) throw error;
+    if (!(await removeUnfinished(backend, visitor, session))) throw factorsFull(error);
     return await callAs(backend, visitor, enroll, session);
   }
+}
+
+function isFull(error: unknown): error is AuthError {
+  return error instanceof AuthError && error.reason === 'too_many_enrolled_mfa_factors';
+}
+
+function factorsFull({ cause, reason }: AuthError): AuthError {
+  const message = 'Your account has as many second factors as it can have. Remove one first.';
+  return new FormProblem('form', 'factorsFull', message, { code: 'factor_unavailable', cause, reason });
 }
 
 async function removeUnfinished(backend: BackendContext, visitor: Visitor, session: StoredContent): Promise<boolean> {

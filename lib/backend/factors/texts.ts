@@ -28,6 +28,7 @@ export const factorsTexts = {
   factorRejectedText: 'Your code wasn’t accepted. Sign in again, or contact support.',
   factorNeedsEmail: 'An authenticator app needs an email address, and your account has none.',
   factorStillNeeded: 'This is the only one that can be used here. Add an authenticator app before you remove it.',
+  factorsFull: 'Your account has as many second factors as it can have. Remove one first.',
   factorsHeading: 'Two-step sign-in',
   factorsText: 'When you sign in, we also ask for a code from one of these.',
   factorsWithKeysText: 'When you sign in, we also ask for one of these.',

@@ -120,3 +120,28 @@ export function foldAccount(account: string): string {
   // Lower case first, because `foldCase` starts with upper case; `ẞ` and `ß` become equal that way.
   return withoutDots(foldCase(withoutDots(account.trim()).toLowerCase()));
 }
+
+const fieldsOf: Readonly<Record<string, FieldName>> = {
+  weak_password: 'password',
+  same_password: 'password',
+  current_password_wrong: 'currentPassword',
+  email_in_use: 'email',
+  code_wrong: 'code',
+};
+
+/** The field that an error concerns, where it is one. */
+export function fieldOf(code: AuthErrorCode): FieldName | undefined {
+  return fieldsOf[code];
+}
+
+/**
+ * The backend's refusal of a field that was not sent has no place on the page, and would not be seen: it says no more than that it did not
+ * work. Of an address in use the page also speaks elsewhere, where `onSignIn` says so.
+ */
+export function placed(error: AuthError, fields: Fields): AuthError {
+  const field = error instanceof FormProblem ? undefined : fieldOf(error.code);
+  if (field === undefined || fields.has(field)) return error;
+  const { code, message, cause, reason } = error;
+  if (code === 'email_in_use') return new FormProblem('form', code, message, { code, cause, ...defined({ reason }) });
+  return reason === undefined ? error : new AuthError('action_failed', { cause, reason });
+}

@@ -12,7 +12,7 @@ import type { AuthRoute } from '../../http/router.ts';
 import { signInFailed } from '../../session/events.ts';
 import type { Emit } from '../../session/events.ts';
 import type { BackendContext } from '../context.ts';
-import { asMeant } from './fields.ts';
+import { asMeant, placed } from './fields.ts';
 import type { BackendOptions } from '../options.ts';
 
 /** What the page shows: an empty form, or after a failure what was entered. */
@@ -175,7 +175,7 @@ function showFailure<About extends Found>(
   { fields, error, about }: { readonly fields: Fields; readonly error: unknown; readonly about: About },
 ): Reply | Promise<Reply> {
   if (page === undefined) throw error;
-  const shown = errorForForm(backend, request, error);
+  const shown = placed(errorForForm(backend, request, error), fields);
   const { returnTo } = about;
   const otherPage = pageElsewhere(request, ownPage, path);
   if (otherPage !== undefined) return failureElsewhere(request, otherPage, shown, returnTo);

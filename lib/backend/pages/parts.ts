@@ -8,9 +8,8 @@ import { builtInPage, sentMark } from '../../pages/page.ts';
 import type { Brands, PageParts, PageScript } from '../../pages/page.ts';
 import type { PageFacts } from '../../pages/view.ts';
 import type { Reply } from '../../http/reply.ts';
-import { FormProblem } from '../forms/fields.ts';
+import { FormProblem, fieldOf } from '../forms/fields.ts';
 import { tooManyCodes } from '../forms/attempts.ts';
-import type { FieldName } from '../forms/fields.ts';
 import type { Emblem } from '../../pages/icons.ts';
 import { duration, fillIn } from '../../pages/texts.ts';
 import type { FormError, FormState, PageRequest, Site } from '../slots.ts';
@@ -124,14 +123,6 @@ const nextSteps: ReadonlySet<string> = new Set([
   'sign_in_incomplete',
 ] satisfies AuthErrorCode[]);
 
-const fieldOf: Readonly<Record<string, FieldName>> = {
-  weak_password: 'password',
-  same_password: 'password',
-  current_password_wrong: 'currentPassword',
-  email_in_use: 'email',
-  code_wrong: 'code',
-};
-
 /**
  * An error for a form: a text of the page, at the field that it concerns. A message that was set for this error (by a
  * sign-in hook, or for a password that the backend refused) takes precedence over the general one.
@@ -142,7 +133,7 @@ export function formErrorOf(error: AuthError, text: PagesText): FormError {
   const isGeneral = error.message === errorTable[code].message;
   const message = isGeneral ? text[code] : textOf(error.message);
   const tone = nextSteps.has(code) && { tone: 'next' as const };
-  return { message, field: fieldOf[code] ?? 'form', at: error.fields, retryAfter, ...tone };
+  return { message, field: fieldOf(code) ?? 'form', at: error.fields, retryAfter, ...tone };
 }
 
 /** Whether a code is refused, whatever it is. */

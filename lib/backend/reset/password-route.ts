@@ -139,11 +139,12 @@ function showForm(
   subject: Subject | undefined,
   { returnTo, error }: Shown,
 ): Reply {
-  if (subject === undefined || error?.code === 'link_expired') {
-    return linkExpiredPage(siteFor(backend, request), request, {
-      returnTo,
-      error: error ?? new AuthError('link_expired'),
-    });
+  // A ban is known, and a new link would not help.
+  const isOver = subject?.pending !== undefined && isSessionOver(error) && error.code !== 'user_banned';
+  if (subject === undefined || isOver || error?.code === 'link_expired') {
+    const { cause, reason } = error ?? {};
+    const expired = new AuthError('link_expired', { cause, ...defined({ reason }) });
+    return linkExpiredPage(siteFor(backend, request), request, { returnTo, error: expired });
   }
   backend.passwordRule.learn(error);
   const shown = { returnTo, error };

@@ -133,7 +133,7 @@ async function stateOf(
 ): Promise<'anonymous' | 'complete' | 'gone'> {
   try {
     const ask = async ({ auth, unwrap }: SupabaseCall) => unwrap(await auth.getUser(accessToken));
-    const { user } = await backend.supabase.call(request, ask);
+    const { user } = await backend.supabase.call(request, ask, { signsIn: false });
     return user.is_anonymous === true ? 'anonymous' : 'complete';
   } catch (error) {
     return isGone(error) ? 'gone' : rethrowStaleKeys(backend, accessToken)(error);
@@ -162,7 +162,12 @@ async function convertGuest({ auth, unwrap }: SupabaseCall, account: NewAccount)
   }
 }
 
-const gone: ReadonlySet<string | undefined> = new Set(['session_not_found', 'user_not_found', 'session_expired']);
+const gone: ReadonlySet<string | undefined> = new Set([
+  'no_authorization',
+  'session_not_found',
+  'user_not_found',
+  'session_expired',
+]);
 
 /** Whether the anonymous session has ended at the backend, so there is no user to convert. */
 function isGone(error: unknown): boolean {
