@@ -176,6 +176,29 @@ export const claims = {
   passkeysText: signedIn,
 } as const satisfies Partial<Record<PagesTextKey, Claim>>;
 
+/** The same after a refusal of WorkOS' token endpoint (its OpenAPI file 0.61.0, its SDKs and its documentation). */
+export const workosClaims: Partial<Readonly<Record<PagesTextKey, string>>> = {
+  code_rejected: `invalid_grant invalid_pending_authentication_token code_challenge_not_found expired_token invalid_one_time_code
+    one_time_code_previously_used one_time_code_expired one_time_code_too_many_attempts invalid_credentials
+    invalid_link_authorization_code user_mismatch session_revoked`,
+  not_a_member: 'invalid_organization_id organization_not_found organization_membership_not_found',
+  sign_in_incomplete: `sso_required mfa_enrollment mfa_challenge mfa_verification organization_authentication_methods_required
+    email_verification_required organization_selection_required passkey_progressive_enrollment application_consent_required
+    extra_attributes_required`,
+  sign_in_method_refused: 'authentication_method_not_allowed email_password_auth_disabled',
+  sign_in_refused: 'access_denied invalid_request invalid_request_parameters a_code_of_tomorrow',
+  invitation_invalid: 'invitation_invalid',
+  invitation_for_another_address: 'invitation_cannot_be_used_for_email',
+  signup_disabled: 'sign_up_not_allowed',
+  phone_number_required: 'phone_number_required verification_id_required radar_sms_sign_in_challenge',
+  identity_check_required: 'radar_challenge radar_sign_up_challenge',
+  session_too_large: 'token_too_big',
+  provider_refused: `invalid_connection invalid_profile pkce_not_supported invalid_client unauthorized_client
+    unsupported_grant_type`,
+  provider_unavailable: `too_many_requests daily_quota_exceeded rate_limit_exceeded rate_limited slow_down authorization_pending
+    timeout request_timeout server_error temporarily_unavailable`,
+};
+
 /** What this package, the application or WorkOS decides. After a refusal of Supabase Auth none of it is known. */
 export const own =
   `access_denied canceledHeading invalid_request invalid_host redirect_refused unauthenticated signInFirstHeading
