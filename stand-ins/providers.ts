@@ -54,7 +54,7 @@ function startWorkos(port: number, now: () => number): Promise<WorkosStandIn> {
   return startWorkosStandIn({
     clientId: 'client_example',
     apiKey: `sk_test_${randomBytes(16).toString('hex')}`,
-    redirectUris: origins.map((origin) => `${origin}/callback`),
+    redirectUris: origins.map((origin) => `${origin}/**`),
     logoutReturnTos: origins.map((origin) => `${origin}/`),
     now,
   });

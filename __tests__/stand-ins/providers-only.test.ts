@@ -50,6 +50,41 @@ it('prints settings for an application that signs in against the stand-ins', asy
   }
 });
 
+it('has an OAuth provider of each name, and a callback on each path, as applications that move here have them', async () => {
+  const app = express();
+  const server = await serve(app);
+  const before = { ...process.env };
+  try {
+    await start(String(server.port)).printed('# Supabase');
+    Object.assign(process.env, exported(providers.output()));
+    const identities: unknown[] = [];
+    const onSignIn = (sign: { identities: unknown; session: { user: { userMetadata: unknown } } }): void =>
+      void identities.push(sign.identities, sign.session.user.userMetadata);
+    app.use(b2bAuth({ pathPrefix: '/api/auth' }));
+    app.use(backendAuth({ signInMethods: [], providers: ['google'], pathPrefix: '/account', onSignIn }));
+
+    const visitor = createVisitor(`http://localhost:${server.port}`);
+    const hostedPage = await fetch((await visitor.get('/api/auth/login')).location);
+    expect(await hostedPage.text()).toContain('ada@example.com');
+
+    const atGoogle = await fetch((await visitor.get('/account/login?provider=google')).location);
+    const approved = await fetch(atGoogle.url, {
+      method: 'POST',
+      body: new URLSearchParams({ decision: 'approve', email: 'grace@example.com' }),
+      redirect: 'manual',
+    });
+    const back = await fetch(approved.headers.get('location')!, { redirect: 'manual' });
+    expect((await visitor.get(back.headers.get('location')!)).status).toBe(303);
+    expect(identities).toEqual([
+      [{ provider: 'google', id: expect.stringMatching(/./), email: 'grace@example.com' }],
+      expect.objectContaining({ full_name: 'grace' }),
+    ]);
+  } finally {
+    process.env = before;
+    await server.close();
+  }
+});
+
 it('writes the settings to .env in the current folder, and reports it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'providers-'));
   try {

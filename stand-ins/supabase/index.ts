@@ -1,5 +1,6 @@
 import { createOutbox } from './outbox.ts';
 import type { Outbox } from './outbox.ts';
+import { knownProviders } from './routes/oauth.ts';
 import { startSupabaseStandIn } from './stand-in.ts';
 import type { SupabaseStandIn } from './stand-in.ts';
 
@@ -45,8 +46,8 @@ export interface SupabaseLocal {
 const demo: Credentials = { email: 'demo@example.com', password: 'try-me-locally' };
 
 /**
- * A Supabase project in this process, on 127.0.0.1 and in memory: accounts, emails to an outbox, second factors, "GitHub" as an
- * OAuth provider, single sign-on for example.org, an OAuth server with a demo app, and a table `notes` that shows each user their own rows.
+ * A Supabase project in this process, on 127.0.0.1 and in memory: accounts, emails to an outbox, second factors, pages
+ * that stand in for GitHub, Google and five more OAuth providers, single sign-on for example.org, an OAuth server with a demo app, and a table `notes` that shows each user their own rows.
  *
  * @throws {Error} in production
  */
@@ -69,8 +70,9 @@ export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise
     keyFactors: true,
     oauthServer: true,
     ssoDomains: new Set(['example.org']),
-    providers: new Set(['github']),
+    providers: knownProviders,
     oauthEmail: 'octavia@example.com',
+    oauthNames: true,
     welcomeNotes: [
       'Welcome! This row came from the database, read with your own access token.',
       'Row-level security compares auth.uid() with user_id: sign in as another user and these rows are gone.',

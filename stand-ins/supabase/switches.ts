@@ -13,6 +13,7 @@ export function readSwitches(options: Partial<Switches>): Switches {
     invalidEmailDomains: options.invalidEmailDomains ?? new Set(),
     providers: options.providers ?? new Set(['github', 'google']),
     oauthEmail: options.oauthEmail ?? 'octavia@example.com',
+    oauthNames: options.oauthNames ?? false,
     oauthSessions: options.oauthSessions ?? false,
     mailFrequency: options.mailFrequency ?? 60,
     mailFailure: options.mailFailure,

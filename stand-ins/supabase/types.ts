@@ -27,6 +27,8 @@ export interface Switches {
   providers: ReadonlySet<string>;
   /** The signed-in user at the OAuth providers unless the consent form names another. */
   oauthEmail: string;
+  /** Whether an OAuth provider tells a name, which Supabase keeps as metadata. */
+  oauthNames: boolean;
   /** Whether an OAuth provider remembers who is signed in, and asks again only where a request wants it. */
   oauthSessions: boolean;
   /** Seconds between two mails to the same address. */

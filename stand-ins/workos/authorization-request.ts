@@ -25,6 +25,12 @@ const oauthProviders = ['AppleOAuth', 'GitHubOAuth', 'GitLabOAuth', 'GoogleOAuth
 const providers = ['authkit', ...oauthProviders];
 const screenHints = ['sign-in', 'sign-up'];
 
+/** `https://app.example/**` stands for any path there: no two applications of developers have the same one. */
+function isRegistered(registered: string, redirectUri: string): boolean {
+  const isPattern = registered.endsWith('/**');
+  return isPattern ? redirectUri.startsWith(registered.slice(0, -2)) : registered === redirectUri;
+}
+
 export function parseAuthorizationRequest(
   query: URLSearchParams,
   { clientId, redirectUris }: { clientId: string; redirectUris: readonly string[] },
@@ -39,7 +45,7 @@ export function parseAuthorizationRequest(
   if (query.get('client_id') !== clientId) return refuse('Unknown client', 'This client_id is not registered here.');
   const redirectUri = get('redirect_uri');
   if (redirectUri === undefined) return refuse('No redirect URI', 'The request carries no redirect_uri.');
-  if (!redirectUris.includes(redirectUri)) {
+  if (!redirectUris.some((registered) => isRegistered(registered, redirectUri))) {
     const text = 'Open the app under a registered address, or register exactly this one as a redirect URI:';
     return refuse('Redirect URI not registered', text, redirectUri);
   }

@@ -33,7 +33,7 @@ export interface WorkosStandInOptions {
   readonly port?: number;
   /** A loopback address; anything else is refused. Default `127.0.0.1`. */
   readonly host?: string;
-  /** Compared character by character; more can be pushed to the running stand-in's list. */
+  /** Compared character by character, except for `/**` at the end; more can be pushed to the running stand-in's list. */
   readonly redirectUris?: readonly string[];
   /** Allowed sign-out targets; the first is the default. More can be pushed here, too. */
   readonly logoutReturnTos?: readonly string[];

@@ -19,7 +19,15 @@ interface Started {
 }
 
 /** The providers that tests use; GoTrue supports many more. */
-const knownProviders = new Set(['apple', 'azure', 'discord', 'facebook', 'github', 'gitlab', 'google']);
+export const knownProviders: ReadonlySet<string> = new Set([
+  'apple',
+  'azure',
+  'discord',
+  'facebook',
+  'github',
+  'gitlab',
+  'google',
+]);
 
 /** The value of `prompt` with which a provider asks for the account; others of these providers ignore the parameter. */
 const accountPrompts: Readonly<Record<string, string>> = {
@@ -149,13 +157,20 @@ export function createOauth(project: Project) {
     if (!existing && switches.signupDisabled) {
       throw new GoTrueError(422, 'signup_disabled', 'Signups not allowed for this instance');
     }
-    const user = existing ?? users.add({ email }, provider);
+    const user =
+      existing ?? users.add({ email, ...(!isSso && switches.oauthNames && { metadata: profileOf(email) }) }, provider);
     if (!user.providers.includes(provider)) user.providers.push(provider);
     confirm(project, user);
     return user;
   }
 
   return { authorize, sso, consent, callback };
+}
+
+/** What GoTrue takes from a provider's profile; the name is the address's. */
+function profileOf(email: string): Record<string, string> {
+  const name = email.replace(/@.*/, '');
+  return { name, full_name: name };
 }
 
 function signedInAt(cookieHeader = ''): string | undefined {
