@@ -161,6 +161,14 @@ describe('the typed backend client', () => {
     expect(JSON.parse(received[0]!.body)).toEqual({ email: 'ada@example.com', password: 'pä', returnTo: '/x' });
   });
 
+  it('sends further fields of a sign-up, and returns what is refused by their names', async () => {
+    const fields = { username: 'Please choose a name.' };
+    answer = json(422, { error: { status: 422, code: 'form_refused', message: 'No.', fields } });
+    const body = { email: 'ada@example.com', password: 'pä', username: '', terms: true };
+    const { error } = await createBackendClient({ baseUrl: origin }).signup({ body });
+    expect([JSON.parse(received[0]!.body), error?.fields]).toEqual([body, fields]);
+  });
+
   it('uses the routes that the adapter has by default', async () => {
     const client = createBackendClient({ baseUrl: origin });
     await client.signup({ body: { email: 'e', password: 'p' } });

@@ -52,6 +52,11 @@ export async function compiled(): Promise<unknown[]> {
   await backend.login({ body: { email: 'ada@example.com' } });
   // @ts-expect-error an organization is needed
   await b2b.organization({ body: { returnTo: '/' } });
+  await backend.signup({ body: { email: 'ada@example.com', password: 'p', username: 'ada', age: 36 } });
+  // @ts-expect-error a password is needed, whatever else there is
+  await backend.signup({ body: { email: 'ada@example.com', username: 'ada' } });
+  // @ts-expect-error only sign-up takes further fields
+  await backend.login({ body: { email: 'ada@example.com', password: 'p', username: 'ada' } });
   // @ts-expect-error a body is needed
   await backend.signup();
   // @ts-expect-error the field is called returnTo

@@ -41,7 +41,7 @@ export type {
   StartPasskeysCall,
 } from '../backend/passkeys/client.ts';
 export type { ForgotCall, NewPasswordCall } from '../backend/reset/client.ts';
-export type { ResendCall } from '../backend/sign-up/client.ts';
+export type { ResendCall, SignUpCall } from '../backend/sign-up/client.ts';
 export type { SsoCall } from '../backend/sso/client.ts';
 export type { PasswordCall } from './send.ts';
 

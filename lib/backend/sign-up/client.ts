@@ -1,11 +1,18 @@
-import type { ClientResult, PasswordCall, PostCall, Routes } from '../../client/send.ts';
+import type { ClientResult, PostCall, Routes } from '../../client/send.ts';
 import type { EmailConfirmationBody, RedirectBody } from '../../types.ts';
+
+/** Email, password, and what the option `signUp` checks and stores. */
+export type SignUpCall = PostCall<{
+  readonly email: string;
+  readonly password: string;
+  readonly [field: string]: unknown;
+}>;
 
 export type ResendCall = PostCall<{ readonly email: string }>;
 
 export interface SignUpCalls {
   /** Creates an account. `'emailConfirmationRequired' in data` tells that a mail comes first. */
-  signup(call: PasswordCall): Promise<ClientResult<RedirectBody | EmailConfirmationBody>>;
+  signup(call: SignUpCall): Promise<ClientResult<RedirectBody | EmailConfirmationBody>>;
   /** Resends the confirmation email; the answer is the same for every address. */
   resend(call: ResendCall): Promise<ClientResult<EmailConfirmationBody>>;
 }
