@@ -129,6 +129,7 @@ beforeAll(async () => {
   supabase = await startSupabaseStandIn({
     autoconfirm: true,
     phoneProvider: true,
+    oauthNames: true,
     idTokenIssuers: new Map([['google', google.issuer]]),
   });
   supabase.addUser(ada);
@@ -326,6 +327,12 @@ describe('a reader who follows the examples', () => {
     const atWorkos = await signedInToWorkos(originOf(exampleWith(path, 'getUserIdentities')));
     for (const visitor of [atSupabase, atWorkos])
       expect((await visitor.get('/me')).json).toMatchObject({ name: 'Ada Lovelace' });
+
+    const newcomer = createVisitor(origin);
+    const start = await newcomer.get('/auth/login?provider=google');
+    const approved = await supabase.authorize(start.location, { approve: true, user: 'edsger@example.com' });
+    await newcomer.get(approved.href);
+    expect((await newcomer.get('/me')).json).toMatchObject({ name: 'edsger' });
   });
 
   it('docs/moving/passport.md: has a row that onSignIn wrote as the new user, once', async () => {
