@@ -201,11 +201,11 @@ function exampleWith(path: string, text: string): Example {
   return example;
 }
 
-async function signedInToWorkos(origin: string, user: StandInUser = personal): Promise<Visitor> {
-  workos.redirectUris.push(`${origin}/callback`);
+async function signedInToWorkos(origin: string, user: StandInUser = personal, prefix = ''): Promise<Visitor> {
+  workos.redirectUris.push(`${origin}${prefix}/callback`);
   workos.users.set(user.id, user);
   const visitor = createVisitor(origin);
-  const start = await visitor.get('/login');
+  const start = await visitor.get(`${prefix}/login`);
   const callback = await workos.authorize(start.location, { user });
   expect((await visitor.get(callback.href)).status).toBe(303);
   return visitor;
@@ -297,7 +297,7 @@ describe('a reader who follows the examples', () => {
     ],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/dashboard', `Signed in as ${personal.id}, no organization`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/api/me', `"email":"${personal.email}"`],
-    ['docs/moving/workos-sdk.md', 'b2bAuth(', '/dashboard', `Hello ${personal.email}`],
+    ['docs/moving/workos-sdk.md', "b2bAuth({ cookieName: 'wos-session' })", '/dashboard', `Hello ${personal.email}`],
     ['docs/moving/express-openid-connect.md', 'b2bAuth(', '/dashboard', `Hello ${personal.email}`],
     ['docs/moving/passport.md', 'users.set(', '/account', '"name":'],
     ['docs/recipes/nextjs.md', "from 'next'", '/dashboard', encodeURIComponent(personal.email)],
@@ -373,7 +373,7 @@ describe('a reader who follows the examples', () => {
   });
 
   it('docs/moving/workos-sdk.md: stays signed in with the cookie of WorkOS’ SDK, which opens ours', async () => {
-    const origin = originOf(exampleWith('docs/moving/workos-sdk.md', 'b2bAuth('));
+    const origin = originOf(exampleWith('docs/moving/workos-sdk.md', "b2bAuth({ cookieName: 'wos-session' })"));
     const { apiKey, clientId, hostname: apiHostname, port } = workos;
     const { userManagement } = new WorkOS({ apiKey, clientId, apiHostname, port, https: false });
     const session = { sealSession: true, cookiePassword };
@@ -408,6 +408,25 @@ describe('a reader who follows the examples', () => {
     const stranger = { email: 'eve@elsewhere.example', password: 'a password of eve' };
     supabase.addUser(stranger);
     expect((await createVisitor(origin).postJson('/auth/login', stranger)).status).toBe(403);
+  });
+
+  it('docs/moving/workos-sdk.md: keeps routes below a path, and a session route that knows a row', async () => {
+    const origin = originOf(exampleWith('docs/moving/workos-sdk.md', 'pathPrefix'));
+    const stranger = createVisitor(origin);
+    const answer = await stranger.getJson('/api/auth/session');
+    expect([answer.status, answer.json]).toEqual([401, { authenticated: false }]);
+    expect((await stranger.getJson('/api/courses')).status).toBe(401);
+    expect((await stranger.getJson('/api/auth/login')).json).toEqual({
+      redirectTo: expect.stringContaining('/authorize?'),
+    });
+    const visitor = await signedInToWorkos(origin, personal, '/api/auth');
+    expect([...visitor.cookies.keys()]).toEqual(['wos-session']);
+    expect((await visitor.getJson('/api/auth/session')).json).toEqual({
+      authenticated: true,
+      email: personal.email,
+      canCreateCourses: false,
+    });
+    expect((await visitor.getJson('/api/courses')).json).toEqual({ mayCreate: false });
   });
 
   it('docs/moving.md: answers errors of an API in the form that its clients know, and of a page as a page', async () => {
