@@ -442,6 +442,30 @@ describe('a reader who follows the examples', () => {
     expect((await signedIn.get('/api/me')).json).toEqual({ success: true, email: personal.email });
   });
 
+  it('docs/moving/own-passwords.md: lists a user’s sessions from a table of the app’s, and ends one', async () => {
+    const origin = originOf(exampleWith('docs/moving/own-passwords.md', 'hasRow'));
+    const listed = async (visitor: Visitor): Promise<{ id: string; isCurrent: boolean }[]> =>
+      (await visitor.getJson('/sessions')).json;
+    const here = await signedInToSupabase(origin);
+    const elsewhere = await signedInToSupabase(origin);
+    const other = { email: 'sessions@example.com', password: 'a password of another' };
+    supabase.addUser(other);
+    const stranger = createVisitor(origin);
+    expect((await stranger.postJson('/auth/login', other)).status).toBe(200);
+
+    expect((await listed(here)).map(({ isCurrent }) => isCurrent)).toEqual([true, false]);
+    const { id = '' } = (await listed(elsewhere)).find(({ isCurrent }) => isCurrent) ?? {};
+    const end = (visitor: Visitor, from: string) =>
+      visitor.ask(`/sessions/${id}`, { method: 'DELETE', headers: { origin: from, accept: 'application/json' } });
+    expect((await end(stranger, origin)).status).toBe(404);
+    expect((await end(here, 'https://sister.example')).status).toBe(403);
+    expect((await end(here, origin)).status).toBe(204);
+    expect((await elsewhere.getJson('/sessions')).status).toBe(401);
+    expect(await listed(here)).toEqual([expect.objectContaining({ isCurrent: true })]);
+    await here.postJson('/auth/logout');
+    expect(await listed(stranger)).toHaveLength(1);
+  });
+
   it('docs/moving/own-passwords.md: moves with the old password at the next sign-in, once', async () => {
     const origin = originOf(exampleWith('docs/moving/own-passwords.md', 'moveUser'));
     const isMoved = (): boolean => supabase.users().some(({ email }) => email === 'grace@example.com');
@@ -622,6 +646,9 @@ describe('a reader who follows the examples', () => {
     expect(stranger.text).toContain('"code":"UNAUTHENTICATED"');
     const visitor = await signedInToWorkos(origin);
     expect((await visitor.postJson('/graphql', query)).json).toEqual({ data: { me: personal.email } });
+    const headers = { 'content-type': 'application/json', origin: 'https://sister.example' };
+    const foreign = await visitor.post('/graphql', { headers, body: JSON.stringify(query) });
+    expect([foreign.status, foreign.text]).toEqual([403, expect.stringContaining('cross_site_request')]);
 
     const trpc = createVisitor(originOf(exampleWith('docs/recipes/trpc-graphql.md', '@trpc/server')));
     expect((await trpc.getJson('/trpc/me')).status).toBe(401);
