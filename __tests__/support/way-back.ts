@@ -1,5 +1,5 @@
 import type { Router } from 'express';
-import { endSession, renewSession, requireSession } from '../../lib/index.ts';
+import { endSession, requireSession } from '../../lib/index.ts';
 import type { BackendAuthOptions, B2bAuthOptions } from '../../lib/index.ts';
 import { ada, startBackendApp } from './backend-app.ts';
 import type { BackendApp } from './backend-app.ts';
@@ -17,10 +17,11 @@ export interface Way {
   readonly browser: PageBrowser;
   /** Signs in on the page where the browser is, as this person or as another one. */
   readonly signIn: (as?: 'another') => Promise<unknown>;
-  end(): Promise<void>;
   wait(ms: number): void;
-  /** From now on `accept` refuses this person; a session that they have gets new tokens. */
-  refuse(): Promise<void>;
+  /** From now on `accept` refuses this person; a session that they have gets new tokens with its next request. */
+  refuse(): void;
+  readonly auth: Router;
+  readonly userId: string;
   /** The backend's, for what only Supabase knows. */
   readonly backend?: BackendApp;
   close(): Promise<void>;
@@ -108,16 +109,12 @@ function wayOf(
   return {
     origin,
     browser,
-    async end() {
-      clock.advance(2_000);
-      await endSession(auth, { userId });
-      clock.advance(2_000);
-    },
+    auth,
+    userId,
     wait: (ms) => clock.advance(ms),
-    async refuse() {
+    refuse() {
       refused.add(userId);
-      clock.advance(2_000);
-      await renewSession(auth, { userId });
+      clock.advance(2 * 3_600_000);
     },
     close: () => app.close(),
   };
@@ -157,7 +154,9 @@ export const lacks: Readonly<Record<string, Lack>> = {
     place: '/app',
     async become(way) {
       await signInBefore(way);
-      await way.end();
+      way.wait(2_000);
+      await endSession(way.auth, { userId: way.userId });
+      way.wait(2_000);
     },
   },
   'signed in too long ago': {
@@ -193,11 +192,17 @@ export const lacks: Readonly<Record<string, Lack>> = {
     place: '/app',
     async become(way) {
       await signInBefore(way);
-      await way.refuse();
+      way.refuse();
     },
     goOn: asAnother,
   },
 };
+
+/** Before the person signs in at all. */
+export function refusing(way: Way): Promise<void> {
+  way.refuse();
+  return Promise.resolve();
+}
 
 /** By the page's link to a sign-in as another person. */
 export async function asAnother({ browser, signIn }: Pick<Way, 'browser' | 'signIn'>): Promise<unknown> {

@@ -2,18 +2,18 @@ import { closeAfterEach } from '../support/close-after-each.ts';
 import { describeAtRoot } from '../support/only.ts';
 import { createPageBrowser } from '../support/page-browser.ts';
 import type { PageBrowser } from '../support/page-browser.ts';
-import { asAnother, expectBack, giveCode, grace, lacks, ways } from '../support/way-back.ts';
+import { asAnother, expectBack, giveCode, grace, lacks, refusing, ways } from '../support/way-back.ts';
 import type { Way } from '../support/way-back.ts';
 
 /** A guard leads to the sign-in page, the person asks there for a mail, and its link leads to the page where they were. */
 const closing = closeAfterEach();
 
-const startWay = (prefix = '/', standIn: object = {}): Promise<Way> =>
+const startWay = ({ path }: { readonly path: string }, prefix = '/', standIn: object = {}): Promise<Way> =>
   closing(
     ways['backendAuth with a password']({
       prefix,
-      standIn: { mailFrequency: 0, ...standIn },
-      backend: { signInMethods: ['password', 'code'], throttle: false },
+      standIn,
+      ...(path === '/auth/code' && { backend: { signInMethods: ['password', 'code'] } }),
     }),
   );
 
@@ -67,7 +67,7 @@ const states: Readonly<Record<string, { readonly place: string; readonly become:
     place: '/second',
     become: ({ backend }) => Promise.resolve(void backend!.supabase.addFactor(grace.email)),
   },
-  'is refused by accept': { place: '/app', become: (way) => way.refuse() },
+  'is refused by accept': { place: '/app', become: refusing },
 };
 
 const cases = Object.keys(mails).flatMap((mail) =>
@@ -76,10 +76,10 @@ const cases = Object.keys(mails).flatMap((mail) =>
   ),
 );
 
-describeAtRoot('a person of backendAuth who asks for a mail', () => {
+describeAtRoot('a person of backendAuth with a password who asks for a mail', () => {
   it.each(cases)('%s, with a link %s, mounted at %s, and %s ends on the page', async (name, kind, prefix, state) => {
-    const way = await startWay(prefix);
     const mail = mails[name]!;
+    const way = await startWay(mail, prefix);
     const { place, become } = states[state]!;
     await become(way);
     await way.browser.open(`${way.root}${place}/page?tab=2`);
@@ -92,7 +92,7 @@ describeAtRoot('a person of backendAuth who asks for a mail', () => {
   });
 
   it.each(links)('to confirm a sign-up, with a link %s, ends on the page', async (kind) => {
-    const way = await startWay('/', { autoconfirm: false });
+    const way = await startWay({ path: '/auth/signup' }, '/', { autoconfirm: false });
     await way.browser.open('/app/page?tab=2');
     const link = way.browser.links().find(({ href }) => href.includes('/auth/signup'));
     await way.browser.open(link!.href);
@@ -102,9 +102,9 @@ describeAtRoot('a person of backendAuth who asks for a mail', () => {
   });
 });
 
-describeAtRoot('the same link in another browser, which knows no page,', () => {
+describeAtRoot('the same link in another browser, which knows no page and signs in with a password,', () => {
   it.each(Object.entries(mails))('%s leads to /auth/confirm, and then where the template says', async (_, mail) => {
-    const way = await startWay();
+    const way = await startWay(mail);
     await way.browser.open('/app/page?tab=2');
     await ask(way, mail);
     const other = createPageBrowser(way.origin);
@@ -114,7 +114,7 @@ describeAtRoot('the same link in another browser, which knows no page,', () => {
   });
 
   it.each(Object.entries(mails))('%s is of Supabase’s default template, and leads to sign-in', async (_, mail) => {
-    const way = await startWay();
+    const way = await startWay(mail);
     await way.browser.open('/app/page?tab=2');
     await ask(way, mail);
     const other = createPageBrowser(way.origin);

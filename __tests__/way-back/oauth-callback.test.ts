@@ -1,7 +1,7 @@
 import { closeAfterEach } from '../support/close-after-each.ts';
 import { describeAtRoot } from '../support/only.ts';
 import { ada } from '../support/backend-app.ts';
-import { asAnother, expectBack, giveCode, grace, lacks, ways } from '../support/way-back.ts';
+import { asAnother, expectBack, giveCode, grace, lacks, refusing, ways } from '../support/way-back.ts';
 import type { Way } from '../support/way-back.ts';
 
 /** A guard leads to the sign-in page, its button to the OAuth provider, and the callback to the page where the person was. */
@@ -41,7 +41,7 @@ const states: Readonly<Record<string, State>> = {
   },
   'is refused by accept': {
     place: '/app',
-    become: (way) => way.refuse(),
+    become: refusing,
     // The other account signs in by the provider, too.
     async afterwards(way) {
       const link = way.browser.links().find(({ href }) => href.includes('prompt=login'));
@@ -92,7 +92,7 @@ describeAtRoot('a person who signs in by OAuth', () => {
 
   it('and is refused by accept may also sign in as another one with a password', async () => {
     const way = await startWay();
-    await way.refuse();
+    way.refuse();
     await way.browser.open('/app/page?tab=2');
     await byProvider(way);
     await asAnother(way);
@@ -103,7 +103,7 @@ describeAtRoot('a person who signs in by OAuth', () => {
 describeAtRoot('the callback of b2bAuth', () => {
   it.each(['/', '/below'])('mounted at %s leads a person whom accept refuses there on to the page', async (prefix) => {
     const way = await closing(ways.b2bAuth({ prefix }));
-    await way.refuse();
+    way.refuse();
     await way.browser.open(`${way.root}/app/page?tab=2`);
     await way.signIn();
     expect(way.browser.at.answer.status).toBe(403);
