@@ -120,7 +120,7 @@ describe.each(Object.entries(ways))('%s', (_, { isQuery, walk }) => {
     const untrue = codesWhere((code, browser) => {
       if (!isFailure(browser)) return false;
       const said = claimsIn(wordsOn(browser)).filter((key) => !headings.has(key) && key !== 'access_denied');
-      // A renewal only tells that it cannot be done now, whoever has to mend it.
+      // A renewal only tells that it cannot be done now, and leaves it to a sign-in to say why.
       const isPassing = (key: string): boolean =>
         key === 'provider_unavailable' && claimed('provider_refused').includes(code);
       return said.length === 0 || !said.every((key) => isTrue(key, code) || isPassing(key));

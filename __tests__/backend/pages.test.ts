@@ -56,7 +56,7 @@ const passkeyScript = /\n<script src="\/auth\/passkey\.js\?v=[\w-]{16}" defer><\
 /** Single sign-on leads on to an identity provider, and a decision to the app. */
 function leadsTo(name: string): string {
   if (name === 'consent, on this device') return "'self' https: http:";
-  if (name === 'consent, custom scheme') return "'self' cursor:";
+  if (name === 'consent, custom scheme') return "'self'";
   return /^(?:sso|consent)\b/.test(name) ? "'self' https:" : "'self'";
 }
 
@@ -134,6 +134,7 @@ describe('every built-in page in every state', () => {
       'forgot, no address': 'notice',
       'please sign in': 'clock',
       'consent, expired': 'clock',
+      'consent, answered before': 'clock',
       'factor, unavailable': 'lock',
       'factor, unavailable for a session': 'lock',
       'factor, rejected': 'warning',
