@@ -99,6 +99,16 @@ describe('subscribe', () => {
     expect(other.told).toEqual(['grace', undefined]);
   });
 
+  it('tells a tab that signed in by the client, and asked nothing, of the sign-out elsewhere', async () => {
+    const [here, other] = [await openTab(), await openTab()];
+    const asked = browser.asked.length;
+    await here.auth.login(credentials);
+    await until(() => other.told.length === 1 && browser.asked.length === asked + 3);
+    await other.auth.logout();
+    await until(() => here.told.length === 1);
+    expect([here.told, other.told]).toEqual([[undefined], ['ada']]);
+  });
+
   it('tells of a switch to another organization', async () => {
     let organizationId = 'org_1';
     const fetch = () => Promise.resolve(Response.json({ user: { id: 'ada' }, organizationId, redirectTo: '/' }));
@@ -196,7 +206,8 @@ describe('subscribe', () => {
     await here.auth.logout();
     await until(() => third.told.length === 1);
     expect([told, second.length]).toEqual([[], 1]);
-    expect(browser.asked.slice(asked)).toEqual(['/auth/logout', '/auth/session']);
+    // `here` and `third`, and not the one that left.
+    expect(browser.asked.slice(asked)).toEqual(['/auth/logout', '/auth/session', '/auth/session']);
   });
 
   it('keeps a listener that throws from no other one', async () => {

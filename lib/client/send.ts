@@ -133,7 +133,7 @@ export function createClient<Client, Paths>(
         if (name === 'session') tab.learn(answer as Promise<ClientResult<Identity>>);
         // A form that leads on may have signed in or out.
         else if (route.get === undefined || call.body)
-          void answer.then(({ data }) => has(data, 'redirectTo') && tab.tell());
+          void answer.then(({ data }) => has(data, 'redirectTo') && tab.change());
         return answer;
       },
     ];

@@ -14,8 +14,8 @@ interface Tab<Session> {
   readonly subscribe: (listener: (session: Session) => void) => () => void;
   /** Waits for what the session route answers, and tells the others where it is news. */
   readonly learn: (answer: Promise<Session>) => void;
-  /** Has the other tabs ask the session route. The message holds nothing. */
-  readonly tell: () => void;
+  /** This tab may have signed in or out: the others ask the session route, and so does this one. */
+  readonly change: () => void;
 }
 
 type Channel = InstanceType<typeof BroadcastChannel>;
@@ -53,6 +53,7 @@ export function createTab<Session extends Answer>(name: string, ask: () => Promi
   const open = (): Channel | undefined =>
     typeof BroadcastChannel === 'undefined' ? undefined : new BroadcastChannel(name);
 
+  /** The message holds nothing: each tab asks for itself. */
   function tell(): void {
     const sender = channel ?? open();
     sender?.postMessage(null);
@@ -64,6 +65,12 @@ export function createTab<Session extends Answer>(name: string, ask: () => Promi
     void answer.then((session) => {
       if (isNews(session)) tell();
     });
+  }
+
+  function change(): void {
+    tell();
+    // Else the next change of another tab might look like what was known before.
+    if (channel !== undefined) void ask().then(isNews);
   }
 
   /** One question at a time; a message meanwhile leads to one more. */
@@ -98,5 +105,5 @@ export function createTab<Session extends Answer>(name: string, ask: () => Promi
     };
   }
 
-  return { learn, tell, subscribe };
+  return { learn, change, subscribe };
 }
