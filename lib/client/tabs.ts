@@ -41,36 +41,49 @@ function createMemory(name: string): (answer: Answer) => boolean {
   };
 }
 
+/** A channel to the tabs that have one of this name; open only while this one listens. */
+function createChannel(name: string, hear: () => void) {
+  let channel: Channel | undefined;
+  const open = (): Channel | undefined =>
+    typeof BroadcastChannel === 'undefined' ? undefined : new BroadcastChannel(name);
+  return {
+    listen() {
+      channel = open();
+      channel?.addEventListener('message', hear);
+    },
+    /** The message holds nothing: each tab asks for itself. */
+    tell() {
+      const sender = channel ?? open();
+      sender?.postMessage(null);
+      if (sender !== channel) sender?.close();
+    },
+    close() {
+      channel?.close();
+      channel = undefined;
+    },
+  };
+}
+
 /** @param name the session route's URL */
 export function createTab<Session extends Answer>(name: string, ask: () => Promise<Session>): Tab<Session> {
   const isNews = createMemory(name);
+  const channel = createChannel(name, () => void follow());
   const listeners = new Set<(session: Session) => void>();
-  let channel: Channel | undefined;
   let hasAsked = false;
   let isAsking = false;
   let isOutdated = false;
 
-  const open = (): Channel | undefined =>
-    typeof BroadcastChannel === 'undefined' ? undefined : new BroadcastChannel(name);
-
-  /** The message holds nothing: each tab asks for itself. */
-  function tell(): void {
-    const sender = channel ?? open();
-    sender?.postMessage(null);
-    if (sender !== channel) sender?.close();
-  }
-
   function learn(answer: Promise<Session>): void {
     hasAsked = true;
     void answer.then((session) => {
-      if (isNews(session)) tell();
+      if (isNews(session)) channel.tell();
     });
   }
 
   function change(): void {
-    tell();
+    channel.tell();
     // Else the next change of another tab might look like what was known before.
-    if (channel !== undefined) void ask().then(isNews);
+    if (listeners.size > 0) void ask().then(isNews);
   }
 
   /** One question at a time; a message meanwhile leads to one more. */
@@ -92,16 +105,13 @@ export function createTab<Session extends Answer>(name: string, ask: () => Promi
       if (listeners.has(listener)) given(session);
     };
     listeners.add(listener);
-    if (channel === undefined) {
-      channel = open();
-      channel?.addEventListener('message', () => void follow());
+    if (listeners.size === 1) {
+      channel.listen();
       if (!hasAsked) learn(ask());
     }
     return () => {
       listeners.delete(listener);
-      if (listeners.size > 0) return;
-      channel?.close();
-      channel = undefined;
+      if (listeners.size === 0) channel.close();
     };
   }
 
