@@ -33,6 +33,19 @@ describe('a link to /auth/confirm', () => {
     expect(await press(visitor, app.supabase.mails.at(-1)!.tokenHash, 'email')).toBe('/account/items');
   });
 
+  it('leads back to the page that an OAuth sign-in came from, whose provider has not verified the address', async () => {
+    const app = await start();
+    const visitor = app.visitor();
+    await visitor.get('/auth/login?provider=github&returnTo=/account/items');
+    const refused = await visitor.get(
+      '/auth/callback?error=access_denied&error_code=provider_email_needs_verification',
+    );
+    expect([refused.status, refused.text.includes('returnTo=%2Faccount%2Fitems')]).toEqual([403, true]);
+    // Supabase sends it, for a new account.
+    await postForm(app.visitor(), '/auth/signup', { email: 'new@example.com', password: 'three unlikely words' });
+    expect(await press(visitor, app.supabase.mails.at(-1)!.tokenHash, 'email')).toBe('/account/items');
+  });
+
   it('leaves the page to the template where the sign-up named none, and to a later link', async () => {
     const app = await start();
     const visitor = app.visitor();

@@ -6,6 +6,8 @@ import { sendJson } from '../../support/hosts.ts';
 export interface Person {
   readonly sub: string;
   readonly email?: string;
+  /** Whether the provider has verified the address. Default true. */
+  readonly isVerified?: boolean;
 }
 
 export type OAuthProvider = Awaited<ReturnType<typeof startOAuthProvider>>;
@@ -35,8 +37,9 @@ export async function startOAuthProvider(port: number) {
         sendJson(res, { access_token: code, refresh_token: `renew-${code}`, token_type: 'bearer', expires_in: 300 });
       });
     } else {
-      const { sub, email } = people.get(req.headers.authorization?.slice('Bearer '.length) ?? '') ?? { sub: '' };
-      sendJson(res, { sub, name: 'Ada', ...(email === undefined ? {} : { email, email_verified: true }) });
+      const whose = people.get(req.headers.authorization?.slice('Bearer '.length) ?? '') ?? { sub: '' };
+      const { sub, email, isVerified = true } = whose;
+      sendJson(res, { sub, name: 'Ada', ...(email === undefined ? {} : { email, email_verified: isVerified }) });
     }
   }, port);
 

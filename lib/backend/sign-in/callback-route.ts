@@ -203,6 +203,13 @@ async function answerError(
   if (error.code === 'code_rejected') {
     return handleUnusableCode(backend, request, [], { error, code: errorCode ?? undefined });
   }
+  const [flow, ...others] = pending;
+  if (error.code === 'provider_email_unverified' && flow !== undefined && others.length === 0) {
+    // The link of the email that may have been sent leads on.
+    request.errorReturnTo = request.returnTo(flow.returnTo);
+    request.writeCookies([backend.flows.markMailed(flow)]);
+    throw error;
+  }
   const returnTo = endOnly(backend, request, pending);
   request.errorReturnTo = returnTo;
   const isForPassword = pending.some(({ kind }) => kind === 'recovery');

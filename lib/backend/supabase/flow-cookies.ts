@@ -59,6 +59,8 @@ export interface FlowCookies {
   markCodeSpent(flow: SignInFlow, spentCode: string): CookieWrite;
   /** Records that a callback has started over while this flow was open. */
   markRestarted(flow: SignInFlow): CookieWrite;
+  /** Makes a flow of OAuth the one of the email that came in its place. */
+  markMailed(flow: SignInFlow): CookieWrite;
   /** Deletes the cookie of a flow. */
   forget(flowId: string): CookieWrite;
   /** Deletes a flow and its verifier, whose code no one will send. */
@@ -123,6 +125,7 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
     },
     markCodeSpent: (flow, spentCode) => ({ name: nameOf(flow.id), value: format({ ...flow, spentCode }), attributes }),
     markRestarted: (flow) => ({ name: nameOf(flow.id), value: format({ ...flow, mark: 'restarted' }), attributes }),
+    markMailed: ({ id, returnTo }) => ({ name: nameOf(id), value: format({ kind: 'mail', returnTo }), attributes }),
     forget,
     end: (id) => [{ name: slotName(storageKey, id), value: undefined, attributes }, forget(id)],
     verifierNames,
