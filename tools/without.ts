@@ -55,7 +55,7 @@ export function roomsOf({ capabilities, roomsIn, notRooms }: House, folders: rea
     });
 }
 
-/** They look for all blocks of the docs, all pages that a suite names, all calls of the clients, and all functions of the skill. */
+/** They look for all blocks of the docs, pages, texts and routes that a suite names, calls of the clients, and functions of the skill. */
 const comparingTitles = [
   'the examples of README and docs are all run except for',
   'a page as data is named here for every kind of the adapter',
@@ -64,6 +64,8 @@ const comparingTitles = [
   'names an existing test at the end of each promise',
   'the skill names only functions',
   'exports just its public names',
+  'the codes of GoTrue: ',
+  'the list of sentences has each text',
 ];
 
 /** The titles of cases that do not name the room, where a suite takes them from lib/. */

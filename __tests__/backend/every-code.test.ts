@@ -114,7 +114,7 @@ const overCodes = ['session_not_found', 'session_expired', 'no_authorization', '
 /** Where Supabase may have done what it was asked for, although its answer was lost. */
 const outages = ['request_timeout', 'conflict', 'sms_send_failed', 'hook_timeout', 'hook_timeout_after_retry'];
 
-describe.each(Object.entries(routes))('%s', (_, route) => {
+describe.each(Object.entries(routes))('the codes of GoTrue: %s', (_, route) => {
   const { signsIn, memberOf } = route;
   let met: readonly Met[] = [];
   beforeAll(async () => {
@@ -209,7 +209,7 @@ describe.each(Object.entries(routes))('%s', (_, route) => {
   });
 });
 
-describe('a callback', () => {
+describe('the codes of GoTrue: a callback', () => {
   const query = '/auth/callback?error=server_error&error_code=insufficient_aal';
 
   it('with insufficient_aal leads someone who is signed in to the second factor', async () => {
