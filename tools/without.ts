@@ -65,6 +65,7 @@ const comparingTitles = [
   'the skill names only functions',
   'exports just its public names',
   'the codes of GoTrue: ',
+  'the list of pages that suites read',
   'the list of sentences has each text',
 ];
 

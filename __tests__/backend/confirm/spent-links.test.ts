@@ -32,7 +32,7 @@ async function askForMail(): Promise<readonly string[]> {
 }
 
 describe('where "Request a new one" is said, a button does it', () => {
-  it.each(['signup', 'email', 'magiclink'])('after a spent link (%s): it sends the email again', async (type) => {
+  it.each(['signup', 'email', 'magiclink'])('after a spent link (%s): it sends the email of the sign-up again', async (type) => {
     await start();
     expect(await openSpent(type)).toContain('Request a new link');
     expect(await askForMail()).toEqual([waiting.email]);
@@ -50,7 +50,7 @@ describe('where "Request a new one" is said, a button does it', () => {
     },
   );
 
-  it('after a link that the callback reports as expired, in any browser', async () => {
+  it('after a link of a sign-up that the callback reports as expired, in any browser', async () => {
     await start();
     await browser.open('/auth/callback?error=access_denied&error_code=otp_expired');
     expect(browser.at.answer.status).toBe(400);
