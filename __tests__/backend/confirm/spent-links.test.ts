@@ -32,11 +32,14 @@ async function askForMail(): Promise<readonly string[]> {
 }
 
 describe('where "Request a new one" is said, a button does it', () => {
-  it.each(['signup', 'email', 'magiclink'])('after a spent link (%s): it sends the email of the sign-up again', async (type) => {
-    await start();
-    expect(await openSpent(type)).toContain('Request a new link');
-    expect(await askForMail()).toEqual([waiting.email]);
-  });
+  it.each(['signup', 'email', 'magiclink'])(
+    'after a spent link (%s): it sends the email of the sign-up again',
+    async (type) => {
+      await start();
+      expect(await openSpent(type)).toContain('Request a new link');
+      expect(await askForMail()).toEqual([waiting.email]);
+    },
+  );
 
   it.each(['signup', 'email', 'magiclink'])(
     'after a spent link (%s) with codes: it sends a code and a link',
