@@ -313,4 +313,4 @@ export const errorTable = {
     message: 'We can’t reach the sign-in service right now. Please try again in a moment.',
     when: 'The provider does not answer in time, or answers with an outage; the session is kept.',
   },
-} as const satisfies Record<string, ErrorRow>;
+} satisfies Record<string, ErrorRow>;

@@ -74,11 +74,11 @@ const optionalPeers: Plugin = {
   },
 };
 
-/** The stand-ins run on a developer's machine alone: no stack trace of an application names their functions. */
-const minifiedStandIns: Plugin = {
-  name: 'minified-stand-ins',
-  async renderChunk(code, { name }) {
-    return name === 'providers' ? (await minify('providers.js', code, { module: true })).code : null;
+/** They run on a developer's machine alone: no stack trace of an application names their functions. */
+const minifiedCommands: Plugin = {
+  name: 'minified-commands',
+  async renderChunk(code, { name, fileName }) {
+    return name in commands ? (await minify(fileName, code, { module: true })).code : null;
   },
 };
 
@@ -87,7 +87,7 @@ await write(
     ...shared,
     input: { ...Object.fromEntries(imported.map((name) => [name, `lib/${name}.ts`])), ...commands },
     platform: 'node',
-    plugins: [besideExpress, minifiedStandIns],
+    plugins: [besideExpress, minifiedCommands],
     transform: { target: 'es2022' },
   },
   {

@@ -64,7 +64,7 @@ export const sharedText = {
   terms: 'Terms',
   privacy: 'Privacy',
   help: 'Help',
-} as const satisfies Record<string, string>;
+} satisfies Record<string, string>;
 
 export type SharedTextKey = keyof typeof sharedText;
 

@@ -22,4 +22,4 @@ export const confirmTexts = {
   switchAloneText: 'This link signs you in as {other}.',
   switchButton: 'Continue as {other}',
   stayAsButton: 'Stay signed in as {account}',
-} as const satisfies Record<string, string>;
+} satisfies Record<string, string>;

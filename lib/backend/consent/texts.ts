@@ -34,4 +34,4 @@ export const consentTexts = {
   disconnectButton: 'Disconnect',
   disconnectHeading: 'Disconnect “{app}”?',
   disconnectText: 'It won’t be able to use your account anymore, until you allow it again.',
-} as const satisfies Record<string, string>;
+} satisfies Record<string, string>;

@@ -9,4 +9,4 @@ export const emailCodeTexts = {
   codesLimited: 'Too many wrong codes. The link in the email still works.',
   codeResendButton: 'Send another email',
   codeOtherAddress: 'Use another address',
-} as const satisfies Record<string, string>;
+} satisfies Record<string, string>;

@@ -46,4 +46,4 @@ export const factorsTexts = {
   qrCodeLabel: 'QR code for your authenticator app',
   enrollSecretText: 'Can’t scan it? Copy this key into the app:',
   enrollButton: 'Turn on',
-} as const satisfies Record<string, string>;
+} satisfies Record<string, string>;

@@ -1,3 +1,3 @@
 export const oauthTexts = {
   continueWith: 'Continue with {provider}',
-} as const satisfies Record<string, string>;
+} satisfies Record<string, string>;

@@ -57,7 +57,7 @@ const kernelTexts = {
   removeHeading: 'Remove “{factor}”?',
   doneLink: 'Done',
   cancelLink: 'Cancel',
-} as const satisfies Record<string, string>;
+} satisfies Record<string, string>;
 
 /** All texts of the built-in pages, in English. `{…}` is a placeholder for a value, which a text may omit. */
 export const englishText = {
@@ -73,7 +73,7 @@ export const englishText = {
   ...passkeysTexts,
   ...webauthnTexts,
   ...consentTexts,
-} as const satisfies Record<string, string>;
+} satisfies Record<string, string>;
 
 export type PagesTextKey = keyof typeof englishText;
 

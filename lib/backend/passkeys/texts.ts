@@ -15,4 +15,4 @@ export const passkeysTexts = {
   passkeyNameInvalid: 'Enter a short name.',
   renameButton: 'Save name',
   removePasskeyText: 'You won’t be able to sign in with it anymore. Delete it on your device, too.',
-} as const satisfies Record<string, string>;
+} satisfies Record<string, string>;

@@ -13,4 +13,4 @@ export const resetTexts = {
   currentPassword: 'Current password',
   newPassword: 'New password',
   passwordButton: 'Save password',
-} as const satisfies Record<string, string>;
+} satisfies Record<string, string>;

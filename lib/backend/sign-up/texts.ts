@@ -12,4 +12,4 @@ export const signUpTexts = {
     'If {email} has no account yet, we sent a link to confirm it. Already have one? Sign in, or reset your password.',
   mailSentHeading: 'Check your email',
   mailSentText: 'If {email} still needs to be confirmed, a new link is on its way.',
-} as const satisfies Record<string, string>;
+} satisfies Record<string, string>;

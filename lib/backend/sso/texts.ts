@@ -4,4 +4,4 @@ export const ssoTexts = {
   ssoHint: 'We find your organization by the part after the @.',
   ssoButton: 'Continue',
   toSsoLink: 'Single sign-on',
-} as const satisfies Record<string, string>;
+} satisfies Record<string, string>;

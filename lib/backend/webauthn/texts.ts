@@ -6,4 +6,4 @@ export const webauthnTexts = {
   passkeyFailed: 'Your browser couldn’t do that here. Try again, or choose another way.',
   passkeyKnown: 'This device is set up for your account already.',
   passkeyRefused: 'That didn’t work. Try again, or choose another way.',
-} as const satisfies Record<string, string>;
+} satisfies Record<string, string>;
