@@ -1,10 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { createClient } from 'redis';
 import { createOutageReport } from '../lib/session/outages.ts';
+import { refreshTokenName } from '../lib/session/record.ts';
+import { createRefresh } from '../lib/session/refresh.ts';
 import { createRevocations } from '../lib/session/revocations.ts';
-import { createTokenLines, placeOf } from '../lib/session/token-lines.ts';
-import { readToken } from '../lib/session/jwt.ts';
-import type { Exchanged } from '../lib/session/token-lines.ts';
 import { createRedisCoordinator } from '../lib/redis/index.ts';
 import { startRedisServer } from '../__tests__/support/redis-server.ts';
 
@@ -17,7 +16,7 @@ const readsPerSecond = 1_000;
 const readSeconds = 30;
 
 /**
- * Loads one Redis as the code writes it: a line of tokens for each session, as after a refresh that its browser has not received, and
+ * Loads one Redis as the code writes it: an exchanged token for each session, as after a refresh that its browser has not received, and
  * a record for each user, as after a `renewSession`. Then it reads the two records of a request, beside refreshes.
  */
 export async function loadManySessions(count: number): Promise<void> {
@@ -26,7 +25,7 @@ export async function loadManySessions(count: number): Promise<void> {
   await client.connect();
   const shared = createRedisCoordinator({ client, password: 'p'.repeat(32), commandTimeoutMs: 5_000 });
   const outages = createOutageReport(shared, () => undefined);
-  const lines = createTokenLines({ now: Date.now, emit: () => undefined, timeoutMs: 5_000, shared, outages });
+  const tokens = createRefresh({ now: Date.now, emit: () => undefined, timeoutMs: 5_000, shared, outages });
   const revocations = createRevocations('b2b', shared, outages, Date.now, { count: 0 });
 
   async function usedBytes(): Promise<number> {
@@ -34,15 +33,16 @@ export async function loadManySessions(count: number): Promise<void> {
   }
 
   async function refresh(index: number): Promise<void> {
-    const sessionId = `session_${String(index).padStart(24, '0')}`;
-    const place = placeOf('b2b', { sessionId, refreshToken: `refresh-${index}`, token: readToken(`access-${index}`) });
-    const next = placeOf('b2b', {
-      sessionId,
-      refreshToken: `refresh-${index} next`,
-      token: readToken(`access-${index} next`),
-    });
-    const answer: Exchanged = { kind: 'renewed', text: String(index).padEnd(answerLength, 'x'), place: next };
-    const { isNew } = await lines.run(place, { run: () => Promise.resolve(answer) });
+    const text = String(index).padEnd(answerLength, 'x');
+    const answer = {
+      kind: 'renewed',
+      token: refreshTokenName('b2b', `refresh-${index} next`),
+      issuedAt: 0,
+      text,
+    } as const;
+    const token = refreshTokenName('b2b', `refresh-${index}`);
+    const holder = { token, pair: token, isNewer: () => true };
+    const { isNew } = await tokens.run(holder, { run: () => Promise.resolve(answer) });
     if (!isNew) throw new Error('A session was loaded twice');
   }
 
@@ -59,7 +59,7 @@ export async function loadManySessions(count: number): Promise<void> {
   }
 
   console.log(`${count} sessions, one each of as many users, in one Redis`);
-  console.log(`  a line of tokens: ${(await all(refresh)).toFixed(0)} bytes per session`);
+  console.log(`  an exchanged token: ${(await all(refresh)).toFixed(0)} bytes per session`);
   console.log(`  a record: ${(await all(renew)).toFixed(0)} bytes per user`);
   console.log(`  all: ${((await usedBytes()) / 2 ** 30).toFixed(2)} GB in ${await client.dbSize()} hashes`);
 

@@ -419,9 +419,9 @@ describe('each option', () => {
     const { clock } = await start({
       coordinator: {
         ...shared,
-        take(line, holder, unless) {
-          calls.push(`take ${line.replace(/[\w-]{43}$/, '#')}`);
-          return shared.take(line, holder, unless);
+        take(token, turn) {
+          calls.push(`take ${token.replace(/[\w-]{43}$/, '#')}`);
+          return shared.take(token, turn);
         },
         merge: async (_subject, change) => void calls.push(`merge ${Object.keys(change).join(' ')}`),
       },
@@ -430,7 +430,7 @@ describe('each option', () => {
     clock.advance(310_000);
     expect((await visitor.getJson('/auth/session')).status).toBe(200);
     await visitor.post('/logout');
-    expect(calls).toEqual(['take b2b:session:#', 'merge signedOut']);
+    expect(calls).toEqual(['take b2b:#', 'merge signedOut']);
   });
 
   it('fetch: makes every call to the provider', async () => {

@@ -5,7 +5,8 @@ import { createClient } from 'redis';
 import { createRedisCommands } from '../../lib/redis/client.ts';
 import type { NodeRedisClient, RedisClient, RedisCommands } from '../../lib/redis/client.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
-import { createTokenLines } from '../../lib/session/token-lines.ts';
+import { createOutageReport } from '../../lib/session/outages.ts';
+import { createRefresh } from '../../lib/session/refresh.ts';
 
 const password = 'p'.repeat(32);
 
@@ -204,19 +205,14 @@ describe('a client that was just started', () => {
 describe('without Redis', () => {
   it('a process refreshes by itself and reports it', async () => {
     const events: string[] = [];
-    const lines = createTokenLines({
-      now: Date.now,
-      emit: (event) => events.push(event.type),
-      timeoutMs: 5_000,
-      shared: createRedisCoordinator({ client: createClient(), password }),
-    });
-    const answer = { kind: 'renewed', text: 'new' } as const;
-    const exchanged = { ...answer, place: { line: 'session', token: 'next', pair: 'next' } };
-    const result = await lines.run(
-      { line: 'session', token: 'token', pair: 'token' },
-      { run: () => Promise.resolve(exchanged) },
-    );
-    expect(result).toMatchObject({ settled: answer, isNew: true });
+    const emit = ({ type }: { readonly type: string }) => void events.push(type);
+    const shared = createRedisCoordinator({ client: createClient(), password });
+    const outages = createOutageReport(shared, emit);
+    const refresh = createRefresh({ now: Date.now, emit, timeoutMs: 5_000, shared, outages });
+    const answer = { kind: 'renewed', text: 'new', token: 'next', issuedAt: 0 } as const;
+    const holder = { token: 'token', pair: 'pair', isNewer: () => true };
+    const result = await refresh.run(holder, { run: () => Promise.resolve(answer) });
+    expect(result).toEqual({ answer: { kind: 'renewed', text: 'new', token: 'next', steps: 1 }, isNew: true });
     expect(events).toEqual(['coordinator_unavailable']);
   });
 

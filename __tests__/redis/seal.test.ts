@@ -1,6 +1,6 @@
 import { sealData } from 'iron-session';
 import fc from 'fast-check';
-import { createAnswerSeal } from '../../lib/redis/lines.ts';
+import { createAnswerSeal } from '../../lib/redis/tokens.ts';
 
 const [a, b] = ['a'.repeat(32), 'b'.repeat(32)] as const;
 const renewed = '{"accessToken":"visible"}';
@@ -61,7 +61,7 @@ describe('an answer’s seal', () => {
   });
 
   it.each([null, {}, 5, ['text']])('does not accept %j as an answer, although it is sealed', async (answer) => {
-    const sealed = await sealData({ line: 'key', answer }, { password: a });
+    const sealed = await sealData({ token: 'key', answer }, { password: a });
     expect(await createAnswerSeal([a]).open('key', sealed)).toBeUndefined();
   });
 });

@@ -133,12 +133,11 @@ async function coordinate(client: RedisClient): Promise<void> {
   const shared = coordinatorOf(client);
   await shared.merge('user', { ended: 5 }, 60_000);
   expect(await shared.read('user')).toEqual({ ended: 5 });
-  const turn = { token: 'token', holder: 'holder' };
-  const { version } = await shared.take('session', turn, []);
-  const change = { from: version, version: 'next', line: '{}', known: ['token'], answer: '{}', ttlMs: 60_000 };
-  expect(await shared.settle('session', { ...change, ...turn })).toBeUndefined();
-  expect((await shared.take('session', turn, ['token'])).holder).toBeUndefined();
-  await shared.settle('session', { from: undefined, version: '', line: '', known: [], ttlMs: 0 });
+  const turn = { holder: 'holder' };
+  expect(await shared.take('token', turn)).toMatchObject(turn);
+  expect(await shared.settle('token', { ...turn, answer: '{}', weight: 1, ttlMs: 60_000 })).toBeUndefined();
+  expect((await shared.take('token', turn)).answer).toBe('{}');
+  await shared.settle('token', { ttlMs: 0 });
 }
 
 /** Everything that the throttle does. @returns its events */

@@ -8,8 +8,10 @@ import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { NodeRedisClient, RedisClient, RedisCoordinatorOptions } from '../../lib/redis/index.ts';
 import { forever, hash, mergeRecords } from '../../lib/session/record.ts';
 import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
-import { createTokenLines } from '../../lib/session/token-lines.ts';
-import type { Place, SettledRefresh, TokenLines } from '../../lib/session/token-lines.ts';
+import { createOutageReport } from '../../lib/session/outages.ts';
+import { createRefresh } from '../../lib/session/refresh.ts';
+import type { OnceAnswer } from '../../lib/session/ask-once.ts';
+import type { Refresh } from '../../lib/session/refresh.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';
 
@@ -36,8 +38,8 @@ const libraries: Record<string, (url: string) => Promise<Connection>> = {
 jest.setTimeout(30_000);
 
 const password = 'p'.repeat(32);
-const renewed: SettledRefresh = { kind: 'renewed', text: '{"refreshToken":"VISIBLE"}' };
-const ended: SettledRefresh = { kind: 'ended', reason: 'invalid_grant' };
+const renewed: OnceAnswer = { kind: 'renewed', text: '{"refreshToken":"VISIBLE"}' };
+const ended: OnceAnswer = { kind: 'ended', reason: 'invalid_grant' };
 
 let server: RedisServer;
 let admin: Redis;
@@ -62,45 +64,44 @@ function createGate<T>() {
   return { passed, open, fail };
 }
 
-/** The session of a name, and what its hash in Redis is called. */
-const lineOf = (name: string): string => `session of ${name}`;
-const keyOf = (name: string): string => `express-auth-adapters:{${hash(lineOf(name))}}`;
+/** The token of a name, and what its hash in Redis is called. */
+const tokenOf = (name: string): string => `token of ${name}`;
+const keyOf = (name: string): string => `express-auth-adapters:{${hash(tokenOf(name))}}`;
 
-/** Exchanges a session's token, in a process that remembers nothing. */
+/** Exchanges a token, in a process that remembers nothing. */
 async function coordinate(
   shared: SharedCoordinator,
   name: string,
-  refresh: () => Promise<SettledRefresh>,
+  ask: () => Promise<OnceAnswer>,
   callLifeMs = 5_000,
-): Promise<SettledRefresh> {
-  const lines = createTokenLines({ now: Date.now, emit: () => undefined, timeoutMs: callLifeMs, callLifeMs, shared });
-  return (await exchange(lines, name, refresh)).settled;
+): Promise<OnceAnswer> {
+  return (await exchange(refreshOf(shared, undefined, callLifeMs), name, ask)).answer;
 }
 
-function exchange(lines: TokenLines, name: string, refresh: () => Promise<SettledRefresh>) {
-  const line = lineOf(name);
+async function exchange(refresh: Refresh, name: string, ask: () => Promise<OnceAnswer>) {
+  const holder = { token: tokenOf(name), pair: name, isNewer: () => true };
   const run = async () => {
-    const settled = await refresh();
-    return settled.kind === 'ended'
-      ? settled
-      : { ...settled, place: { line, token: `after ${name}`, pair: `after ${name}` } };
+    const asked = await ask();
+    return asked.kind === 'ended' ? asked : { ...asked, token: `after ${name}`, issuedAt: 0 };
   };
-  return lines.run({ ...placeOf(name), line }, { run });
+  const { answer, isNew } = await refresh.run(holder, { run });
+  const { kind } = answer;
+  return { answer: kind === 'ended' ? answer : { kind, text: answer.text }, isNew };
 }
 
-const placeOf = (name: string): Place => ({
-  line: lineOf(name),
-  token: `b2b:${hash(name)}`,
-  pair: `b2b:${hash(name)}`,
-});
-
-function linesOf(shared: SharedCoordinator, emit: (event: { readonly type: string }) => unknown = () => undefined) {
-  return createTokenLines({ now: Date.now, emit: (event) => void emit(event), timeoutMs: 5_000, shared });
+function refreshOf(
+  shared: SharedCoordinator,
+  emit: (event: { readonly type: string }) => unknown = () => undefined,
+  callLifeMs = 5_000,
+): Refresh {
+  const told = (event: { readonly type: string }): void => void emit(event);
+  const outages = createOutageReport(shared, told);
+  return createRefresh({ now: Date.now, emit: told, timeoutMs: callLifeMs, callLifeMs, shared, outages });
 }
 
 /** The holder of a token's turn. */
 async function holderOf(name = 'key'): Promise<string | null> {
-  return /^\S+ (\S+)/.exec((await admin.hget(keyOf(name), 'turns')) ?? '')?.[1] ?? null;
+  return admin.hget(keyOf(name), 'turn');
 }
 
 /** Until a process has its turn, by which a refresh shows that it has begun. */
@@ -145,9 +146,9 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
 
   it.each([renewed, ended])('lets one of many refresh, and shares the result with all: $kind', async (answer) => {
     const processes = await createProcesses(8);
-    const gate = createGate<SettledRefresh>();
+    const gate = createGate<OnceAnswer>();
     let calls = 0;
-    const refresh = (): Promise<SettledRefresh> => {
+    const refresh = (): Promise<OnceAnswer> => {
       calls += 1;
       return gate.passed;
     };
@@ -181,37 +182,13 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
   });
 
   it('keeps a delivered answer for 25 seconds, and none that is over', async () => {
-    const lines = linesOf(await createProcess());
-    const place = placeOf('one');
-    await exchange(lines, 'one', () => Promise.resolve(renewed));
-    lines.deliver(place, 'after one');
+    const refresh = refreshOf(await createProcess());
+    await exchange(refresh, 'one', () => Promise.resolve(renewed));
+    refresh.received('after one');
     while ((await admin.pttl(keyOf('one'))) > 25_000) await pass(2);
     expect(await admin.pttl(keyOf('one'))).toBeGreaterThan(20_000);
-    lines.forget(place);
+    refresh.forget(tokenOf('one'));
     while ((await admin.keys('*')).length > 0) await pass(2);
-  });
-
-  it('keeps a record in the hash of its session, whatever becomes of the tokens', async () => {
-    const shared = await createProcess();
-    const lines = linesOf(shared);
-    await exchange(lines, 'one', () => Promise.resolve(renewed));
-    await shared.merge(lineOf('one'), { signedOut: 5 }, 3_600_000);
-    expect(await admin.keys('*')).toEqual([keyOf('one')]);
-    expect(await admin.pttl(keyOf('one'))).toBeGreaterThan(86_000_000);
-    lines.forget(placeOf('one'));
-    while ((await admin.hexists(keyOf('one'), 'answer')) === 1) await pass(2);
-    expect(await admin.pttl(keyOf('one'))).toBeLessThanOrEqual(3_600_000);
-    expect((await admin.hkeys(keyOf('one'))).sort()).toEqual(['record', 'record-until']);
-    expect(await shared.read(lineOf('one'))).toEqual({ signedOut: 5 });
-  });
-
-  it('drops tokens that have expired, although a record keeps the hash', async () => {
-    const shared = await createProcess();
-    await coordinate(shared, 'one', () => Promise.resolve(renewed));
-    await shared.merge(lineOf('one'), { ended: 5 }, 400 * 86_400_000);
-    await admin.hset(keyOf('one'), 'line-until', '1');
-    expect(await coordinate(shared, 'one', () => Promise.resolve(ended))).toEqual(ended);
-    expect(await admin.hexists(keyOf('one'), 'answer')).toBe(0);
   });
 
   it('lets another process take over when the holder dies', async () => {
@@ -236,7 +213,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
 
   it('leaves the lock to a holder that is alive, however long its refresh takes', async () => {
     const [holder, other] = await createProcesses(2, { lockTtlMs: 150 });
-    const gate = createGate<SettledRefresh>();
+    const gate = createGate<OnceAnswer>();
     const held = coordinate(holder!, 'key', () => gate.passed);
     await untilTaken();
     const shared = coordinate(other!, 'key', never);
@@ -248,18 +225,18 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
 
   it('stops renewing the lock of a refresh that exceeds its time limit, and still shares its late answer', async () => {
     const holder = await createProcess({ lockTtlMs: 150 });
-    const gate = createGate<SettledRefresh>();
+    const gate = createGate<OnceAnswer>();
     const held = coordinate(holder, 'key', () => gate.passed, 300);
     await expect(held).rejects.toMatchObject({ reason: 'timeout' });
     while ((await admin.keys('*')).length > 0) await pass(10);
     gate.open(renewed);
-    while ((await admin.hexists(keyOf('key'), 'answer')) === 0) await pass(2);
+    while ((await admin.hexists(keyOf('key'), 'settled')) === 0) await pass(2);
     expect(await coordinate(await createProcess(), 'key', never)).toEqual(renewed);
   });
 
   it('reports a failure to those who waited for it, and not to later callers', async () => {
     const processes = await createProcesses(5);
-    const gate = createGate<SettledRefresh>();
+    const gate = createGate<OnceAnswer>();
     let calls = 0;
     const answers = processes.map((process) =>
       coordinate(process, 'key', () => {
@@ -279,17 +256,17 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
       expect(reason).toMatchObject({ code: 'provider_unavailable', retryAfter: 7 });
     }
     // While the word of the failure is still there, the first request after it refreshes at once.
-    expect(await admin.hget(keyOf('key'), 'line')).toContain('provider_unavailable');
+    expect(await admin.hget(keyOf('key'), 'weight')).toBe('0');
     expect(await coordinate(processes[0]!, 'key', () => Promise.resolve(renewed))).toEqual(renewed);
   });
 
   it('calls an unreachable provider once, and reports no outage of Redis', async () => {
     const events: string[] = [];
-    const gate = createGate<SettledRefresh>();
+    const gate = createGate<OnceAnswer>();
     let calls = 0;
     const answers = (await createProcesses(5)).map((shared) =>
       exchange(
-        linesOf(shared, ({ type }) => events.push(type)),
+        refreshOf(shared, ({ type }) => events.push(type)),
         'key',
         () => {
           calls += 1;
@@ -311,7 +288,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     [new TypeError('a bug'), 'provider_unavailable'],
   ])('turns the failure %p into the code %s for waiting callers', async (failure, code) => {
     const [holder, other] = await createProcesses(2);
-    const gate = createGate<SettledRefresh>();
+    const gate = createGate<OnceAnswer>();
     const held = coordinate(holder!, 'key', () => gate.passed);
     await untilTaken();
     const waiting = coordinate(other!, 'key', never);
@@ -326,7 +303,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
 
   it('ends a wait at the caller’s time limit', async () => {
     const [holder, other] = await createProcesses(2);
-    const gate = createGate<SettledRefresh>();
+    const gate = createGate<OnceAnswer>();
     const held = coordinate(holder!, 'key', () => gate.passed);
     await untilTaken();
     await expect(coordinate(other!, 'key', never, 200)).rejects.toMatchObject({ reason: 'timeout' });
@@ -336,7 +313,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
 
   it('stores only sealed values in Redis, under names that reveal nothing, and never without an expiry', async () => {
     const [holder, other] = await createProcesses(2);
-    const gate = createGate<SettledRefresh>();
+    const gate = createGate<OnceAnswer>();
     const held = coordinate(holder!, 'b2b:VISIBLE', () => gate.passed);
     await untilTaken('b2b:VISIBLE');
     await other!.merge('session_VISIBLE', { 'fresh:b2b:token': 5 }, 60_000);
@@ -358,10 +335,8 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     const process = await createProcess();
     await coordinate(process, 'mine', () => Promise.resolve(renewed));
     await coordinate(process, 'yours', () => Promise.resolve({ kind: 'renewed', text: 'of yours' }));
-    await admin.hset(keyOf('yours'), 'answer', (await admin.hget(keyOf('mine'), 'answer'))!);
-    await expect(
-      process.take(lineOf('yours'), { token: 'another', holder: 'us' }, [placeOf('yours').token]),
-    ).rejects.toThrow('cannot be opened');
+    await admin.hset(keyOf('yours'), 'settled', (await admin.hget(keyOf('mine'), 'settled'))!);
+    await expect(process.take(tokenOf('yours'), { holder: 'us' })).rejects.toThrow('cannot be opened');
   });
 
   it('reports that processes do not share a password, and works across a change of it', async () => {
@@ -373,9 +348,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     ]);
     await coordinate(before, 'key', () => Promise.resolve(renewed));
     expect(await coordinate(between, 'key', never)).toEqual(renewed);
-    await expect(
-      stranger.take(lineOf('key'), { token: 'another', holder: 'us' }, [placeOf('key').token]),
-    ).rejects.toThrow('cannot be opened');
+    await expect(stranger.take(tokenOf('key'), { holder: 'us' })).rejects.toThrow('cannot be opened');
   });
 
   it('separates applications by prefix', async () => {
@@ -393,11 +366,11 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
     ['renewed twice', renewed, { kind: 'renewed', text: 'second' } as const, renewed],
   ])('keeps one answer when a holder comes late: %s', async (_name, first, second, standing) => {
     const [late, heir] = await createProcesses(2);
-    const gate = createGate<SettledRefresh>();
+    const gate = createGate<OnceAnswer>();
     const held = coordinate(late!, 'key', () => gate.passed);
     await untilTaken();
     // As if the holder had been stopped for longer than its lock lives.
-    await admin.hdel(keyOf('key'), 'turns');
+    await admin.hdel(keyOf('key'), 'turn');
     await coordinate(heir!, 'key', () => Promise.resolve(first));
     gate.open(second);
     expect(await held).toEqual(standing);
@@ -406,26 +379,26 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
 
   it('does not prolong a turn that another process took over', async () => {
     const late = await createProcess({ lockTtlMs: 150 });
-    const gate = createGate<SettledRefresh>();
+    const gate = createGate<OnceAnswer>();
     const held = coordinate(late, 'key', () => gate.passed);
     await untilTaken();
     const ends = Date.now() + 400;
     // A successor.
-    await admin.hset(keyOf('key'), 'turns', `${placeOf('key').token} heir ${ends}\n`);
+    await admin.hset(keyOf('key'), 'turn', 'heir', 'turn-until', ends);
     await admin.pexpire(keyOf('key'), 400);
     await pass(200);
-    expect(await admin.hget(keyOf('key'), 'turns')).toBe(`${placeOf('key').token} heir ${ends}\n`);
+    expect(await admin.hmget(keyOf('key'), 'turn', 'turn-until')).toEqual(['heir', String(ends)]);
     gate.open(renewed);
     expect(await held).toEqual(renewed);
   });
 
   it('does not end a turn that another process took over', async () => {
     const [late, heir] = await createProcesses(2);
-    const [lateGate, heirGate] = [createGate<SettledRefresh>(), createGate<SettledRefresh>()];
+    const [lateGate, heirGate] = [createGate<OnceAnswer>(), createGate<OnceAnswer>()];
     const lost = coordinate(late!, 'key', () => lateGate.passed);
     const outcome = expect(lost).rejects.toThrow(AuthError);
     await untilTaken();
-    await admin.hdel(keyOf('key'), 'turns');
+    await admin.hdel(keyOf('key'), 'turn');
     const held = coordinate(heir!, 'key', () => heirGate.passed);
     await untilTaken();
     const holder = await holderOf();
@@ -507,12 +480,12 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
 
     it('during a refresh lets the holder keep its answer and the others continue alone, and is reported', async () => {
       const events: string[] = [];
-      const gates = [createGate<SettledRefresh>(), createGate<SettledRefresh>()];
+      const gates = [createGate<OnceAnswer>(), createGate<OnceAnswer>()];
       let calls = 0;
       const processes = (await createProcesses(2, { commandTimeoutMs: 200 })).map((shared) =>
-        linesOf(shared, ({ type }) => events.push(type)),
+        refreshOf(shared, ({ type }) => events.push(type)),
       );
-      const refresh = (): Promise<SettledRefresh> => gates[calls++]!.passed;
+      const refresh = (): Promise<OnceAnswer> => gates[calls++]!.passed;
       const held = exchange(processes[0]!, 'key', refresh);
       await untilTaken();
       const waiting = exchange(processes[1]!, 'key', refresh);
@@ -520,10 +493,10 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
       await server.kill();
       while (calls < 2) await pass(5);
       gates[1]!.open(renewed);
-      expect(await waiting).toEqual({ settled: renewed, isNew: true });
+      expect(await waiting).toEqual({ answer: renewed, isNew: true });
       expect(events).toEqual(['coordinator_unavailable']);
       gates[0]!.open(renewed);
-      expect(await held).toEqual({ settled: renewed, isNew: true });
+      expect(await held).toEqual({ answer: renewed, isNew: true });
     });
 
     it('is noticed even if the connections stay open, and ignored once Redis is back', async () => {
@@ -549,7 +522,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
       await expect(coordinate(process, 'key', never)).rejects.toThrow();
       await server.start();
       // Until then each exchange is the process' own.
-      while ((await admin.hexists(keyOf('key'), 'answer')) === 0) {
+      while ((await admin.hexists(keyOf('key'), 'settled')) === 0) {
         await coordinate(process, 'key', () => Promise.resolve(renewed));
         await pass(20);
       }
@@ -573,7 +546,7 @@ describe.each(Object.keys(libraries))('coordination through a client of %s', (li
         const outcomes = await Promise.allSettled(
           plan.map(async ({ process, delayMs, tookMs, fails }) => {
             await pass(delayMs);
-            const refresh = async (): Promise<SettledRefresh> => {
+            const refresh = async (): Promise<OnceAnswer> => {
               running += 1;
               most = Math.max(most, running);
               await pass(tookMs);

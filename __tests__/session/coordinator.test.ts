@@ -36,10 +36,9 @@ describe('a coordinator with a time limit', () => {
     const bound = boundCoordinator(shared, 1_000);
     await bound.merge('user', { ended: 5 }, 1_000);
     expect(await bound.read('user')).toEqual({ ended: 5 });
-    expect(await bound.take('line', { token: 'a', holder: 'one' }, [])).toMatchObject({ holder: 'one' });
-    expect(await bound.settle('line', { from: 'another', version: '1', line: '', known: [], ttlMs: 0 })).toMatchObject({
-      version: '',
-    });
+    expect(await bound.take('token', { holder: 'one' })).toMatchObject({ holder: 'one' });
+    await bound.settle('token', { answer: 'first', weight: 1, ttlMs: 1_000 });
+    expect(await bound.settle('token', { holder: 'one', answer: 'second', weight: 1, ttlMs: 1_000 })).toBe('first');
     const bug = new TypeError('a bug');
     shared.read = () => {
       throw bug;
@@ -56,8 +55,8 @@ describe('a call of the coordinator that has no answer', () => {
   const calls: [string, (bound: SharedCoordinator) => Promise<unknown>][] = [
     ['read', (bound) => bound.read('user')],
     ['merge', (bound) => bound.merge('user', { ended: 5 }, 1_000)],
-    ['take', (bound) => bound.take('line', { token: 'a', holder: 'one' }, [])],
-    ['settle', (bound) => bound.settle('line', { from: '', version: '1', line: '', known: [], ttlMs: 0 })],
+    ['take', (bound) => bound.take('token', { holder: 'one' })],
+    ['settle', (bound) => bound.settle('token', { ttlMs: 0 })],
   ];
 
   it.each(calls)('fails after a third of the time of a request where it is the first: %s', async (name, call) => {
@@ -96,7 +95,7 @@ describe('a call of the coordinator that has no answer', () => {
     await jest.advanceTimersByTimeAsync(1);
     isBack = true;
     expect(await bound.read('after')).toBeUndefined();
-    expect(await bound.take('line', { token: 'token', holder: 'one' }, [])).toMatchObject({ holder: 'one' });
+    expect(await bound.take('token', { holder: 'one' })).toMatchObject({ holder: 'one' });
     expect(asked).toEqual(['first', 'after']);
   });
 });

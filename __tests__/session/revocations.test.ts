@@ -204,7 +204,7 @@ describe('the coordinator is told nothing of a session without an id', () => {
     ['when its token was renewed', (process, keys) => process.acceptRenewed(keys, process.refreshStart(keys), 1_000)],
     [
       'when its token was exchanged for another organization',
-      (process) => process.spend([undefined], ['token'], 1_000),
+      (process) => process.spend([undefined], { token: 1 }, 1_000),
     ],
   ])('%s', async (_when, happen) => {
     const { shared, one, kept } = createTwo();

@@ -116,8 +116,8 @@ describe('a watched session', () => {
     const [here, there] = [createProcess(shared), createProcess(shared)];
     here.watchOne('a');
     here.watchOne('b');
-    await there.revocations.spend(['a'], ['token of a'], hour);
-    await there.revocations.spend(['b'], ['another token'], hour);
+    await there.revocations.spend(['a'], { 'token of a': 1 }, hour);
+    await there.revocations.spend(['b'], { 'another token': 1 }, hour);
     await here.pass(pollMs);
     expect(here.ends).toEqual(['a switched']);
   });

@@ -2,9 +2,8 @@ import { setTimeout as pass } from 'node:timers/promises';
 import { slotOf } from '../../lib/tools/redis-slot.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { RedisClient } from '../../lib/redis/index.ts';
-import { hash } from '../../lib/session/record.ts';
-import { placeOf } from '../../lib/session/token-lines.ts';
-import { createMemoryApp, createMemoryBrowser, createMemoryProvider, storedOf, visit } from './memory-sessions.ts';
+import { hash, refreshTokenName } from '../../lib/session/record.ts';
+import { createMemoryApp, createMemoryBrowser, createMemoryProvider, visit } from './memory-sessions.ts';
 import type { MemoryApp, MemoryContent, MemoryProvider } from './memory-sessions.ts';
 
 /** What became of one session whose token had expired, asked for in two processes at once. */
@@ -53,7 +52,7 @@ function createForgivingProvider() {
   const issue = (third: number): MemoryContent => {
     for (;;) {
       const content = { ...provider.issue('ada'), expiresAt: Date.now() - day };
-      const slot = slotOf(hash(placeOf('b2b', storedOf(content)).line));
+      const slot = slotOf(hash(refreshTokenName('b2b', content.refreshToken)));
       if (Math.floor((slot * 3) / 16_384) === third) return content;
     }
   };

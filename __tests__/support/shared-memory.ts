@@ -1,6 +1,6 @@
 import { mergeRecords } from '../../lib/session/record.ts';
 import type { Times } from '../../lib/session/coordinator.ts';
-import type { SharedCoordinator, SharedLine } from '../../lib/session/coordinator.ts';
+import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
 
 export interface SharedMemory extends SharedCoordinator {
   isDown: boolean;
@@ -10,19 +10,23 @@ export interface SharedMemory extends SharedCoordinator {
   heldBy: Promise<unknown> | undefined;
 }
 
-type KeptLine = Omit<SharedLine, 'now'> & { readonly known: readonly string[]; readonly until: number };
+interface KeptAnswer {
+  readonly answer: string;
+  readonly weight: number;
+  readonly holder: string | undefined;
+  readonly until: number;
+}
 
-const noLine: KeptLine = { version: '', line: '', known: [], until: 0 };
 const turnMs = 2_000;
 
 /** What several processes share, without Redis. */
 export function createShared(now: () => number = () => 0): SharedMemory {
   const records = new Map<string, { readonly record: Times; readonly heldUntil: number }>();
-  const lines = new Map<string, KeptLine>();
+  const answers = new Map<string, KeptAnswer>();
   const turns = new Map<string, { readonly holder: string; readonly until: number }>();
-  const lineOf = (name: string): KeptLine => {
-    const kept = lines.get(name);
-    return kept !== undefined && kept.until > now() ? kept : noLine;
+  const answerOf = (token: string): KeptAnswer | undefined => {
+    const kept = answers.get(token);
+    return kept !== undefined && kept.until > now() ? kept : undefined;
   };
   const reach = <Result>(work: () => Result): Promise<Result> =>
     shared.isDown ? Promise.reject(new Error('down')) : Promise.resolve(work());
@@ -30,26 +34,30 @@ export function createShared(now: () => number = () => 0): SharedMemory {
     isDown: false,
     lookUps: 0,
     heldBy: undefined,
-    take: (name, { token, holder }, unless) =>
+    take: (token, asked) =>
       reach(() => {
-        const { version, line, answer, known } = lineOf(name);
-        const kept = { version, line, answer, now: now(), turnMs };
-        if (unless.some((each) => known.includes(each))) return { ...kept, holder: undefined };
-        const turn = turns.get(`${name} ${token}`);
-        if (turn !== undefined && turn.holder !== holder && turn.until > now()) {
-          return { version: '', line: '', now: now(), holder: turn.holder, turnMs };
-        }
-        turns.set(`${name} ${token}`, { holder, until: now() + turnMs });
-        return { ...kept, holder };
+        const kept = answerOf(token);
+        if (kept !== undefined && (kept.weight > 0 || (kept.holder !== undefined && kept.holder === asked?.awaited)))
+          return { answer: kept.answer, ttlMs: kept.until - now(), turnMs };
+        const turn = turns.get(token);
+        const isTaken = turn !== undefined && turn.until > now();
+        if (asked === undefined || (isTaken && turn.holder !== asked.holder))
+          return { ...(isTaken && { holder: turn.holder }), turnMs };
+        turns.set(token, { holder: asked.holder, until: now() + turnMs });
+        return { holder: asked.holder, turnMs };
       }),
-    settle: (name, change) =>
+    settle: (token, { holder, answer, weight = Infinity, ttlMs }) =>
       reach(() => {
-        const { version, line, answer } = lineOf(name);
-        if (change.from !== undefined && change.from !== version) return { version, line, answer, now: now() };
-        lines.set(name, { ...change, answer: change.answer ?? answer, until: now() + change.ttlMs });
-        if (change.known.length === 0) lines.delete(name);
-        const turn = `${name} ${change.token}`;
-        if (turns.get(turn)?.holder === change.holder) turns.delete(turn);
+        const kept = answerOf(token);
+        if (holder !== undefined && turns.get(token)?.holder === holder) turns.delete(token);
+        const until = now() + ttlMs;
+        if (answer === undefined) {
+          if (kept !== undefined && kept.weight <= weight)
+            answers.set(token, { ...kept, until: Math.min(kept.until, until) });
+          return undefined;
+        }
+        if (kept !== undefined && kept.weight > 0 && kept.weight >= weight) return kept.answer;
+        answers.set(token, { answer, weight, holder, until });
         return undefined;
       }),
     async read(subject) {

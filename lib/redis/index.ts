@@ -4,10 +4,10 @@ import { ConfigurationError } from '../errors.ts';
 import type { SharedCoordinator, Times } from '../session/coordinator.ts';
 import { createRedisCommands, isPresent, isRedisClient, tagOf } from './client.ts';
 import type { RedisClient } from './client.ts';
-import { createAnswerSeal, createRedisLines } from './lines.ts';
+import { createAnswerSeal, createRedisTokens } from './tokens.ts';
 
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.ts';
-export type { LineChange, SharedCoordinator, SharedLine, TakenLine, Times, TokenTurn } from '../session/coordinator.ts';
+export type { SharedCoordinator, TakenToken, Times, TokenChange, TokenTurn } from '../session/coordinator.ts';
 
 export interface RedisCoordinatorOptions {
   /** A connected client of `redis` or of `ioredis`; connecting, errors and closing stay yours. */
@@ -90,7 +90,7 @@ export function createRedisCoordinator(options: RedisCoordinatorOptions): Shared
   });
   const keyOf = (name: string): string => tagOf(keyPrefix, name);
   return {
-    ...createRedisLines({ commands, seal: createAnswerSeal(passwords), keyOf, turnMs: lockTtlMs }),
+    ...createRedisTokens({ commands, seal: createAnswerSeal(passwords), keyOf, turnMs: lockTtlMs }),
     isAvailable: () => commands.isAvailable(),
     async read(subject) {
       const text = await commands.hget(keyOf(subject), 'record');

@@ -1,17 +1,16 @@
 import type { AdapterName } from '../types.ts';
-import type { OutageReport } from './outages.ts';
+import type { Ended } from './answers.ts';
 import { hash } from './record.ts';
-import type { SharedCoordinator } from './coordinator.ts';
-import { createTokenLines } from './token-lines.ts';
-import type { SettledRefresh, TokenLines } from './token-lines.ts';
+import { createRefresh } from './refresh.ts';
+import type { Refresh } from './refresh.ts';
 
 /** The provider's answer to a question that it answers once; `ended`: its refusal. */
-export type OnceAnswer = SettledRefresh;
+export type OnceAnswer = { readonly kind: 'renewed'; readonly text: string } | Ended;
 
 /**
- * Asks the provider what it answers only once, such as for an authorization of its OAuth server. What is asked is a token that works
- * once, and its line has the answer: over all processes one asks, and all get the first answer for ten minutes. A slow call goes on
- * after its caller stopped waiting. A failure is not kept.
+ * Asks the provider what it answers only once, such as for an authorization of its OAuth server. The question is a token that works
+ * once: over all processes one asks, and all get the first answer for ten minutes. A slow call goes on after its caller stopped waiting.
+ * A failure is not kept.
  *
  * @param secrets what makes two questions the same; only their hash is stored
  * @throws {AuthError} `provider_unavailable` after 25 seconds, or the longer `timeoutMs`, or what `ask` throws
@@ -23,32 +22,21 @@ const answerMs = 10 * 60_000;
 
 export function createAskOnce(
   adapter: AdapterName,
-  parts: {
-    readonly now: () => number;
-    readonly timeoutMs: number;
-    readonly shared: SharedCoordinator | undefined;
-    readonly outages: OutageReport;
-  },
+  settings: Omit<Parameters<typeof createRefresh>[0], 'emit'>,
 ): AskOnce {
-  let lines: TokenLines | undefined;
+  let refresh: Refresh | undefined;
   // Made by the first question, because few applications ask any. Callers report their failures themselves.
-  const open = (): TokenLines => (lines ??= createTokenLines({ ...parts, emit: () => undefined }));
-
-  /** A question stands in a line of its own. */
-  function placeOf(secrets: readonly string[]) {
-    const token = `${adapter}:once:${hash(JSON.stringify(secrets))}`;
-    return { line: token, token, pair: token };
-  }
-
+  const open = (): Refresh => (refresh ??= createRefresh({ ...settings, emit: () => undefined }));
   return async (secrets, ask) => {
-    const place = placeOf(secrets);
-    const { settled } = await open().run(place, {
+    const token = `${adapter}:once:${hash(JSON.stringify(secrets))}`;
+    const holder = { token, pair: token, isNewer: () => true };
+    const { answer } = await open().run(holder, {
       run: async () => {
-        const answer = await ask();
-        if (answer.kind === 'ended') return answer;
-        return { ...answer, place: { ...place, pair: `${place.pair}:answer` }, lifeMs: answerMs };
+        const answered = await ask();
+        if (answered.kind === 'ended') return answered;
+        return { ...answered, token: `${token}:answer`, issuedAt: 0, lifeMs: answerMs };
       },
     });
-    return settled;
+    return answer;
   };
 }

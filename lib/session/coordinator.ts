@@ -1,46 +1,41 @@
+import { AuthError } from '../errors.ts';
 import { createBreaker } from '../tools/breaker.ts';
 
 /** Times in milliseconds since the epoch, by name. */
 export type Times = Readonly<Record<string, number>>;
 
-/** A session's line of refresh tokens, as a coordinator keeps it. */
-export interface SharedLine {
-  /** Identifies this state of the line; empty where nothing is kept. */
-  readonly version: string;
-  /** The line, as text that only the adapters read. */
-  readonly line: string;
-  /** The newest tokens: a secret. The shipped coordinator seals them. */
-  readonly answer?: string | undefined;
-  /** The coordinator's clock, in milliseconds since the epoch: those of the processes may differ. */
-  readonly now: number;
-}
-
-/** The turn to exchange a token. */
+/** Whose turn it is to exchange a token, or to ask what is asked only once. */
 export interface TokenTurn {
-  readonly token: string;
-  /** Identifies the process' attempt. */
+  /** Identifies the caller's attempt. */
   readonly holder: string;
+  /** The attempt that the caller has waited for: its outcome is an answer, too. */
+  readonly awaited?: string | undefined;
 }
 
 /** The answer to `take`. */
-export interface TakenLine extends SharedLine {
-  /** Whose turn it is: that of the caller, or of another; `undefined` where one of `unless` is known. */
-  readonly holder: string | undefined;
+export interface TakenToken {
+  /** What became of the token, as text that only the adapters read: a secret. The shipped coordinator seals it. It comes with no turn. */
+  readonly answer?: string | undefined;
+  /** How long the answer still stands, in milliseconds. */
+  readonly ttlMs?: number | undefined;
+  /** Whose turn it is where nothing stands: the caller's, or that of another attempt. */
+  readonly holder?: string | undefined;
   /** How long a turn lasts if its holder does not take it again, in milliseconds. */
   readonly turnMs: number;
 }
 
-/** The next state of a line, and whose turn ends with it, if any. */
-export interface LineChange extends Partial<TokenTurn> {
-  /** The change applies only to this version; `undefined`: to any. */
-  readonly from: string | undefined;
-  /** The version from now on. */
-  readonly version: string;
-  readonly line: string;
-  /** What `take` finds by `unless`; with an empty list the line and its answer are dropped. */
-  readonly known: readonly string[];
-  /** New tokens; without them the former ones stay. */
+/** What became of a token. */
+export interface TokenChange {
+  /** The attempt whose turn ends. */
+  readonly holder?: string | undefined;
+  /** Without one, the answer that stands ends after `ttlMs` at the latest, unless its weight is greater. */
   readonly answer?: string | undefined;
+  /**
+   * An answer stays unless one of a greater weight comes. One of weight 0 is the outcome of this attempt alone: only those who have
+   * waited for it get it, and it hinders no later answer. Left out without an answer: whatever stands ends.
+   */
+  readonly weight?: number | undefined;
+  /** How long the answer stands, in milliseconds, by the coordinator's own clock. */
   readonly ttlMs: number;
 }
 
@@ -53,10 +48,10 @@ export interface SharedCoordinator {
    * Of the names with the same text before a colon, a coordinator may drop all but the eight latest.
    */
   merge(subject: string, change: Times, ttlMs: number): Promise<void>;
-  /** Takes the turn to exchange a token of the line, if it is free, expired or the caller's own, and none of `unless` is known. */
-  take(line: string, turn: TokenTurn, unless: readonly string[]): Promise<TakenLine>;
-  /** Changes a line and ends a turn, in one step. @returns the standing line where it has another version */
-  settle(line: string, change: LineChange): Promise<SharedLine | undefined>;
+  /** Takes the turn to exchange a token, if no answer stands and the turn is free, expired or the caller's own. Without `turn` it only looks. */
+  take(token: string, turn?: TokenTurn): Promise<TakenToken>;
+  /** Says what became of a token, and ends a turn, in one step. @returns the answer that stays instead, where one does */
+  settle(token: string, change: TokenChange): Promise<string | undefined>;
   /**
    * Whether no part of the coordinator is known to be unavailable. With this method, an outage ends
    * with the first successful call while it returns true; otherwise with the first successful call.
@@ -85,9 +80,14 @@ export function boundCoordinator(shared: SharedCoordinator, timeoutMs: number): 
   return {
     read: (subject) => bound(async () => shared.read(subject)),
     merge: (subject, change, ttlMs) => bound(async () => shared.merge(subject, change, ttlMs)),
-    take: (line, turn, unless) => bound(async () => shared.take(line, turn, unless)),
-    settle: (line, change) => bound(async () => shared.settle(line, change)),
+    take: (token, turn) => bound(async () => shared.take(token, turn)),
+    settle: (token, change) => bound(async () => shared.settle(token, change)),
     // Absent where a coordinator lacks it, so that it does not seem to succeed.
     ...(shared.isAvailable && { isAvailable: shared.isAvailable.bind(shared) }),
   };
+}
+
+/** @param cause what the coordinator failed with */
+export function coordinatorUnavailable(cause?: unknown): AuthError {
+  return new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
 }

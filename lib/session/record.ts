@@ -1,7 +1,6 @@
 // A name that an old Node does not export would be a syntax error there, in place of the one about its version.
 import crypto from 'node:crypto';
-import type { Session } from '../types.ts';
-import { tokenOf } from './token-line.ts';
+import type { AdapterName, Session } from '../types.ts';
 
 /**
  * What is known of one session, of all sessions of a user, or of those of a user at one OAuth client: times in milliseconds since the epoch, by name. Every time
@@ -28,8 +27,9 @@ import { tokenOf } from './token-line.ts';
  * - `awaited:` with an organization, or with none: when the last token expires that an open stream of the session there knows. A renewal
  *   before then says until when it lasts.
  * - `lasts:` with an organization, or with none: until when the session lasts there, by its last renewal that a stream awaited.
- * - `spent:` with a refresh token, or with a pair where the provider gave its refresh token again: when it was exchanged for tokens of
- *   another organization.
+ * - `spent:` with a refresh token: when it was exchanged for tokens of another organization. With the pair that such an exchange issued
+ *   with the same refresh token again: when that was. Others that came with the token until then were exchanged, too, also those that
+ *   come later, to a process that lost its turn.
  */
 export type SessionRecord = Readonly<Record<string, number>>;
 
@@ -78,7 +78,7 @@ const skewMs = 60_000;
 const maxNames = 8;
 
 export function standingOf(record: SessionRecord, presented: Presented): Standing {
-  const { beganAt, issuedAt, pair } = presented;
+  const { beganAt, issuedAt } = presented;
   const { signedOut = never, replaced = never, closed = never } = record;
   const ended = endedUntil(record, othersName(presented));
   if (beganAt <= signedOut) return 'signed_out';
@@ -87,7 +87,7 @@ export function standingOf(record: SessionRecord, presented: Presented): Standin
   if (isClosed(closed, beganAt) && (record[reopenedName(beganAt)] ?? never) < closed) return 'ended';
   if (isWithdrawn(record, issuedAt)) return 'ended';
   if (isStale(record, presented)) return 'stale';
-  if (pair !== undefined && isSpent(record, pair)) return 'spent';
+  if (isSpent(record, presented)) return 'spent';
   return 'live';
 }
 
@@ -106,8 +106,14 @@ function endsSignIns(name: string): boolean {
   return name === 'ended' || name.startsWith('others:');
 }
 
-function isSpent(record: SessionRecord, pair: string): boolean {
-  return record[spentName(pair)] !== undefined || record[spentName(tokenOf(pair))] !== undefined;
+/** Whether the tokens were exchanged for those of another organization. */
+export function isSpent(record: SessionRecord, { pair, issuedAt }: Pick<Presented, 'pair' | 'issuedAt'>): boolean {
+  if (pair === undefined) return false;
+  const token = tokenOf(pair);
+  const again = spentName(`${token}.`);
+  const isMeant = ([name, time]: [string, number]): boolean =>
+    name === spentName(token) || (name.startsWith(again) && name !== spentName(pair) && issuedAt <= time);
+  return Object.entries(record).some(isMeant);
 }
 
 export function isRevocation(standing: Standing): standing is Revocation {
@@ -171,7 +177,7 @@ export function freshName(presented: Pick<Presented, 'pair' | 'issuedAt'>): stri
   return `fresh:${tokenName(presented)}`;
 }
 
-/** @param name identifies a refresh token or a pair */
+/** @param name identifies a refresh token that was spent, or a pair whose refresh token was given again */
 export function spentName(name: string): string {
   return `spent:${name}`;
 }
@@ -253,6 +259,22 @@ function limitNames(record: SessionRecord): SessionRecord {
 
 function latestFirst([oneName, one]: [string, number], [otherName, other]: [string, number]): number {
   return other - one || (oneName < otherName ? 1 : -1);
+}
+
+/** Names a refresh token without revealing it. */
+export function refreshTokenName(adapter: AdapterName, refreshToken: string): string {
+  return `${adapter}:${hash(refreshToken)}`;
+}
+
+/** Names a pair of a refresh token with the access token that came with it. @param token its name @param access the access token */
+export function pairOf(token: string, access: string): string {
+  // An access token differs from others by the end of its signature.
+  return `${token}.${hash(access.slice(-43)).slice(0, 22)}`;
+}
+
+/** The refresh token of a pair. */
+function tokenOf(pair: string): string {
+  return pair.split('.', 1)[0] ?? pair;
 }
 
 /** Hashes the id of a session, user or token, so that each has the same size. */

@@ -1,10 +1,10 @@
 import { createBoundedMap } from '../tools/bounded-map.ts';
 import type { ChangeCount } from '../tools/bounded-map.ts';
-import { AuthError } from '../errors.ts';
 import { emptyRecord, hash, lastBefore, mergeRecords } from './record.ts';
 import type { Presented, SessionFacts, SessionRecord } from './record.ts';
 import { createAskShared } from './outages.ts';
 import type { AskShared, OutageReport } from './outages.ts';
+import { coordinatorUnavailable } from './coordinator.ts';
 import type { SharedCoordinator } from './coordinator.ts';
 
 export type Records = ReturnType<typeof createRecords>;
@@ -147,11 +147,6 @@ export function createRecords(
      */
     find,
   };
-}
-
-/** @param cause what the coordinator failed with */
-export function coordinatorUnavailable(cause?: unknown): AuthError {
-  return new AuthError('provider_unavailable', { cause, reason: 'coordinator', retryAfter: 5 });
 }
 
 /** Asks for each record separately: in a cluster only one of the two masters may be away. */

@@ -8,22 +8,26 @@ import { isRevocation } from './record.ts';
 import type { RefreshStart, Standing } from './record.ts';
 import { revocationMs } from './revocations.ts';
 import type { RevocationCheck } from './revocations.ts';
+import { holderOf, ownerOf } from './session-context.ts';
 import type { SessionContext } from './session-context.ts';
 import { verdictReason, verifyStored } from './source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant, Resolution, StoredSession } from './source.ts';
-import { openMs } from './token-line.ts';
-import { placeOf } from './token-lines.ts';
-import type { Exchanged, Place, TokenAnswer } from './token-lines.ts';
+import { openMs } from './answers.ts';
+import type { Holder } from './answers.ts';
+import type { Exchanged, Refreshed } from './exchange.ts';
 
-/** The newest tokens of a line may have to be renewed themselves, and others may renew them meanwhile. */
+/** The newest tokens that one led to may have to be renewed themselves, and others may renew them meanwhile. */
 const maxRounds = 4;
+
+/** More than an answer takes. A provider repeats one for a token that comes a second time, for seconds. */
+const repeatedMs = 5_000;
 
 export interface Renewed<Content> {
   readonly kind: 'renewed';
   readonly session: Session;
   readonly stored: StoredSession<Content>;
-  /** Where the tokens stand that this answer replaces. */
-  readonly places: readonly Place[];
+  /** The tokens that this answer replaces. */
+  readonly replaced: readonly Holder[];
 }
 
 export type Renewal<Content> =
@@ -40,10 +44,9 @@ interface Old<Content> {
 interface Round<Content> {
   readonly first: StoredSession<Content>;
   readonly current: StoredSession<Content>;
-  /** Where `current` stands. */
-  readonly place: Place;
-  /** Where the tokens stand that led to it, the browser's own first. */
-  readonly former: readonly Place[];
+  readonly holder: Holder;
+  /** The tokens that led to it, the browser's own first. */
+  readonly former: readonly Holder[];
   readonly request: RenewalRequest<Content>;
 }
 
@@ -64,8 +67,6 @@ interface RenewalRequest<Content> {
   /** Whether it is too late to send cookies; then no token is spent. */
   readonly isHeadSent: () => boolean;
   readonly client: ClientFacts;
-  /** Where the token stands by what its cookie says, proven or not. Default: by the session's own facts. */
-  readonly place?: Place;
   /** The refresh to use instead of the ordinary one. */
   readonly variant?: RefreshVariant<Content>;
 }
@@ -78,24 +79,23 @@ interface LimitedRequest extends Pick<RenewalRequest<unknown>, 'isHeadSent' | 'c
 }
 
 export function createRenew<Content>(context: SessionContext<Content>): Renew<Content> {
-  const { source, lines, emit } = context;
+  const { source, refresh, emit } = context;
   const takeRound = createRound(context);
 
   return async function renew(first, request) {
-    let former: readonly Place[] = [];
+    let former: readonly Holder[] = [];
     let current = first;
     /** Due for renewal, but valid where the provider returns nothing better. */
     let best: Renewed<Content> | undefined;
     while (former.length < maxRounds) {
-      const place =
-        former.length === 0 && request.place !== undefined ? request.place : placeOf(source.adapter, current);
-      if (request.isHeadSent() && !lines.knows(place)) {
+      const holder = holderOf(source, current);
+      if (request.isHeadSent() && !refresh.knows(holder)) {
         if (best !== undefined) return best;
         emit({ type: 'refresh_skipped', reason: 'headers_sent' });
         return { kind: 'skipped' };
       }
       try {
-        const found = await takeRound({ first, current, place, former, request });
+        const found = await takeRound({ first, current, holder, former, request });
         if (found.kind !== 'old') return found;
         current = found.next;
         best = found.answer;
@@ -103,7 +103,7 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
         if (best !== undefined) return best;
         throw error;
       }
-      former = [...former, place];
+      former = [...former, holder];
     }
     if (best !== undefined) return best;
     throw new AuthError('token_rejected');
@@ -114,22 +114,23 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
 function createRound<Content>(
   context: SessionContext<Content>,
 ): (round: Round<Content>) => Promise<RoundResult<Content>> {
-  const { source, lines, revocations, unconfirmed, emit, now } = context;
-  const [askLine, spend] = [createAskLine(context), createSpend(context)];
+  const { source, refresh, revocations, unconfirmed, emit, now } = context;
+  const [ask, spend] = [createAsk(context), createSpend(context)];
 
   /** A refresh may return a token of another session; revocations of both count. */
   async function checkBoth(first: StoredSession<Content>, next: StoredSession<Content>): Promise<RevocationCheck> {
-    const check = await revocations.checkAfterRefresh(revocations.keysOf(next, placeOf(source.adapter, next).pair));
+    const check = await revocations.checkAfterRefresh(revocations.keysOf(next, holderOf(source, next).pair));
     if (isRevocation(check.standing) || first.sessionId === next.sessionId) return check;
     const before = await revocations.checkAfterRefresh(revocations.keysOf(first, undefined));
     return isRevocation(before.standing) ? before : { ...check, isConfirmed: check.isConfirmed && before.isConfirmed };
   }
 
-  async function accept(round: Round<Content>, { session, stored, places }: Renewed<Content>, isConfirmed: boolean) {
+  async function accept(round: Round<Content>, { session, stored, replaced }: Renewed<Content>, isConfirmed: boolean) {
     // Where another process' answer counts, that process need not know of the switch.
     await spend(round, stored);
-    const newest = placeOf(source.adapter, stored);
-    lines.note(newest, stored.issuedAt, places);
+    const newest = holderOf(source, stored);
+    const { issuedAt, sessionId } = stored;
+    refresh.note(sessionId, { token: newest.token, issuedAt }, replaced);
     await revocations.extend(revocations.keysOf(stored, newest.pair), session);
     if (!isConfirmed) unconfirmed.add(session);
   }
@@ -138,29 +139,28 @@ function createRound<Content>(
     standing === 'spent' || isRenewalUrgent(session.claims, now());
 
   return async (round) => {
-    const { first, current, place, former, request } = round;
-    const places = [...former, place];
-    const { settled, isNew } = await askLine(round);
-    if (settled.kind === 'ended') {
-      // Not by its place: an unverified token may name another user's session.
-      const isSuperseded = lines.isSuperseded(placeOf(source.adapter, current), current.issuedAt);
-      if (settled.reason === 'superseded' || isSuperseded) return { kind: 'ended', reason: 'superseded' };
+    const { first, current, holder, former, request } = round;
+    const replaced = [...former, holder];
+    const { answer, isNew } = await ask(round);
+    if (answer.kind === 'ended') {
+      const isSuperseded = refresh.isSuperseded(current.sessionId, holder.token, current.issuedAt);
+      if (answer.reason === 'superseded' || isSuperseded) return { kind: 'ended', reason: 'superseded' };
       // The provider ends a session whose browser signs in again: the cookie already holds the new one.
       const revocation = await revocations.find(first.sessionId, first.beganAt);
       if (revocation === 'replaced') return { kind: 'ended', reason: revocation };
-      if (isNew) emit({ type: 'session_ended', reason: settled.reason, ...subject(current) });
-      return settled;
+      if (isNew) emit({ type: 'session_ended', reason: answer.reason, ...subject(current) });
+      return answer;
     }
-    const renewed = source.deserialize(settled.text);
+    const renewed = source.deserialize(answer.text);
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
     if (isNew) await spend(round, next);
     const { standing, isConfirmed } = await checkBoth(first, next);
     if (isRevocation(standing)) {
-      places.forEach((each) => lines.forgetPair(each));
+      replaced.forEach(({ token }) => refresh.drop(token));
       return { kind: 'ended', reason: standing };
     }
-    const taken = await takeAnswer(context, next, places, isNew ? 'new' : request.variant);
+    const taken = await takeAnswer(context, next, replaced, isNew ? 'new' : request.variant);
     if (taken.kind === 'renewed') await accept(round, taken, isConfirmed);
     // Renewed before `renewSession` was called: its claims may be outdated, too.
     if (standing === 'stale') return { kind: 'old', next };
@@ -169,31 +169,36 @@ function createRound<Content>(
 }
 
 /** After a switch of the organization the refresh tokens that led to the new one are spent, and the pairs of one that was given again. */
-function createSpend<Content>({ source, revocations }: SessionContext<Content>) {
-  return async ({ first, current, place, former, request }: Round<Content>, next: StoredSession<Content>) => {
+function createSpend<Content>({ source, revocations, now }: SessionContext<Content>) {
+  return async ({ first, current, holder, former, request }: Round<Content>, next: StoredSession<Content>) => {
     if (request.variant === undefined) return;
-    const newest = placeOf(source.adapter, next);
-    const spent = [...former, place].filter(({ pair }) => pair !== newest.pair);
-    const names = spent.map(({ token, pair }) => (token === newest.token ? pair : token));
-    await revocations.spend([first.sessionId, current.sessionId], names, revocationMs(current.tokenLifetimeMs));
+    const newest = holderOf(source, next);
+    const spent = [...former, holder].filter(({ pair }) => pair !== newest.pair);
+    const times: Record<string, number> = {};
+    for (const { token } of spent) {
+      if (token === newest.token) times[newest.pair] = next.issuedAt;
+      else times[token] = now();
+    }
+    const ttlMs = revocationMs(current.tokenLifetimeMs);
+    await revocations.spend([first.sessionId, current.sessionId], times, ttlMs);
   };
 }
 
 /** One call to the provider per token, in this or another process. */
-function createAskLine<Content>(context: SessionContext<Content>): (round: Round<Content>) => Promise<TokenAnswer> {
-  const { source, lines, revocations } = context;
-  const refresh = createRefresh(context);
-  return ({ current, place, former, request: { client, variant } }) => {
+function createAsk<Content>(context: SessionContext<Content>): (round: Round<Content>) => Promise<Refreshed> {
+  const { source, refresh, revocations } = context;
+  const askProvider = createAskProvider(context);
+  return ({ current, holder, former, request: { client, variant } }) => {
     const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> => {
       // A switch leaves an access token that is still valid, and the provider may take a second use of its refresh token for a theft.
-      if (revocations.isSpent(revocations.keysOf(current, place.token)))
+      if (revocations.isSpent(revocations.keysOf({ ...current, issuedAt: Infinity }, holder.token)))
         return Promise.resolve({ kind: 'ended', reason: 'superseded' });
       return variant?.refresh(current.content, signal) ?? source.refresh(current.content, signal, client);
     };
-    return lines.run(place, {
-      former,
+    return refresh.run(holder, {
+      former: former.map(({ token }) => token),
       variant: variant?.name,
-      run: (signal) => refresh(current, call, signal),
+      run: (signal) => askProvider(current, call, signal),
     });
   };
 }
@@ -202,7 +207,7 @@ function createAskLine<Content>(context: SessionContext<Content>): (round: Round
 async function takeAnswer<Content>(
   context: SessionContext<Content>,
   next: StoredSession<Content>,
-  places: readonly Place[],
+  replaced: readonly Holder[],
   asked: 'new' | RefreshVariant<Content> | undefined,
 ): Promise<Renewed<Content> | Old<Content>> {
   const { source, emit } = context;
@@ -210,7 +215,7 @@ async function takeAnswer<Content>(
   const verdict = await verifyStored(source, next, 'provider');
   if (verdict.kind === 'live') {
     const { session } = verdict;
-    const answer: Renewed<Content> = { kind: 'renewed', session, stored: next, places };
+    const answer: Renewed<Content> = { kind: 'renewed', session, stored: next, replaced };
     if (isNew) {
       const { id: userId } = session.user;
       await context.writer.fits(next.content, userId);
@@ -220,8 +225,8 @@ async function takeAnswer<Content>(
     }
     return asked?.isReached(session) === false ? { kind: 'old', next } : answer;
   }
-  // A new token that fails verification is an error, to avoid endless retries. The tokens stay in
-  // the line, because the old ones are spent: once they have expired, the next attempt renews them.
+  // A new token that fails verification is an error, to avoid endless retries. The tokens are
+  // kept, because the old ones are spent: once they have expired, the next attempt renews them.
   if (isNew || verdict.kind !== 'expired') {
     const rejected = new AuthError('token_rejected', { reason: verdictReason(verdict) });
     if (isNew) emit({ type: 'refresh_failed', ...causeOf(rejected), ...subject(next) });
@@ -235,24 +240,33 @@ function subject(stored: StoredSession<unknown>): { readonly sessionId?: string 
 }
 
 /** Asks the provider, and once more where its answer may have been lost. */
-function createRefresh<Content>({
+function createAskProvider<Content>({
   source,
   revocations,
+  now,
 }: SessionContext<Content>): (
   stored: StoredSession<Content>,
   call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
   signal: AbortSignal,
 ) => Promise<Exchanged> {
+  /** How far the provider's clock is ahead, at least: an answer was issued before it came. In milliseconds. */
+  let aheadMs = 0;
+
   /** Called before any caller gets the answer, so that a `renewSession` costs one refresh and not one per caller. */
   async function acceptRenewed(content: Content, start: RefreshStart): Promise<Exchanged> {
     const next = source.toStored(content);
-    const place = placeOf(source.adapter, next);
-    await revocations.acceptRenewed(revocations.keysOf(next, place.pair), start, revocationMs(next.tokenLifetimeMs));
+    const { token, pair } = holderOf(source, next);
+    const isRepeated = next.issuedAt < start.at + aheadMs - repeatedMs;
+    aheadMs = Math.max(aheadMs, next.issuedAt - now());
+    await revocations.acceptRenewed(revocations.keysOf(next, pair), start, revocationMs(next.tokenLifetimeMs));
     // A browser that holds an earlier token may ask for as long as the new ones are valid, and exchange none.
     return {
       kind: 'renewed',
       text: source.serialize(content),
-      place,
+      token,
+      issuedAt: next.issuedAt,
+      owner: ownerOf(next),
+      isRepeated,
       lifeMs: revocationMs(next.tokenLifetimeMs) + openMs,
     };
   }
@@ -262,7 +276,7 @@ function createRefresh<Content>({
     call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
     signal: AbortSignal,
   ): Promise<Exchanged> {
-    const start = revocations.refreshStart(revocations.keysOf(stored, placeOf(source.adapter, stored).pair));
+    const start = revocations.refreshStart(revocations.keysOf(stored, holderOf(source, stored).pair));
     let outcome = await call(signal);
     // The provider may have rotated the token and its answer was lost: resend the same token within its replay window.
     if (outcome.kind === 'unanswered' && !signal.aborted) outcome = await call(signal);
@@ -281,42 +295,46 @@ function createRefresh<Content>({
 
 /** A sealed cookie's session is renewed without limit, any other within the request's allowance. */
 export function renewWithin<Content>(
-  { source, lines, revocations }: SessionContext<Content>,
+  { source, refresh, revocations }: SessionContext<Content>,
   renew: Renew<Content>,
   candidate: StoredSession<Content>,
   request: LimitedRequest,
 ): Promise<Renewal<Content>> {
   const { isHeadSent, allowance, isVerified } = request;
-  const place = placeOf(source.adapter, candidate);
+  const holder = holderOf(source, candidate);
   // An unverified token may name another user's session, so its ids end nothing and appear in no event.
   const stored = isVerified ? candidate : { ...candidate, sessionId: undefined, userId: undefined };
   const renewal = async (): Promise<Renewal<Content>> => {
     // A token that is known to be invalid causes no call to the provider or the coordinator.
-    if (!isVerified && !isHeadSent() && lines.settled(place)?.kind !== 'ended') {
+    if (!isVerified && !isHeadSent() && refresh.settled(holder)?.kind !== 'ended') {
       const { standing } = await revocations.check(revocations.keysOf(candidate, undefined));
       if (isRevocation(standing)) return { kind: 'ended', reason: standing };
     }
-    return renew(stored, { ...request, place });
+    return renew(stored, request);
   };
-  const isFree = source.isSealed || isHeadSent() || lines.knows(place);
+  const isFree = source.isSealed || isHeadSent() || refresh.knows(holder);
   return isFree ? renewal() : allowance.refresh(candidate, isVerified, renewal);
 }
 
 export async function resolutionOf<Content>(
-  { source, lines, writer, revocations }: SessionContext<Content>,
-  { session, stored, places }: Renewed<Content>,
+  { source, refresh, writer, revocations }: SessionContext<Content>,
+  { session, stored, replaced }: Renewed<Content>,
   cookies: RequestCookies,
 ): Promise<Resolution> {
-  const newest = placeOf(source.adapter, stored);
+  const newest = holderOf(source, stored);
   const keys = revocations.keysOf(stored, newest.pair);
   return {
     session,
     cookies: await writer.write(stored.content, cookies),
-    onDelivered: () => places.forEach((place) => lines.deliver(place, newest.pair)),
+    onDelivered: () =>
+      refresh.received(
+        newest.token,
+        replaced.map(({ token }) => token),
+      ),
     // A slow response must not bring back tokens that were exchanged meanwhile.
     isCurrent: () =>
       revocations.knownRevocation(keys) === undefined &&
       !revocations.isSpent(keys) &&
-      lines.settled(newest) === undefined,
+      refresh.settled(newest) === undefined,
   };
 }

@@ -14,10 +14,10 @@ import type { Renew } from './renewal.ts';
 import type { RevocationCheck } from './revocations.ts';
 import { unseen } from './cache.ts';
 import type { VerifiedSession } from './cache.ts';
+import { holderOf } from './session-context.ts';
 import type { SessionContext } from './session-context.ts';
 import { outOfTime, signedOut, verifyStored } from './source.ts';
 import type { Candidate, ClientFacts, ReadOutcome, Resolution, Verdict } from './source.ts';
-import { placeOf } from './token-lines.ts';
 
 /** How many tokens with a bad signature one request may have checked: each costs as much as a genuine one. */
 const maxForged = 4;
@@ -181,9 +181,9 @@ async function look<Content>(
   candidate: Candidate<Content>,
   request: CookieRequest,
 ): Promise<Finding<Content>> {
-  const { source, lines, revocations, unconfirmed, now } = context;
-  const place = placeOf(source.adapter, candidate);
-  const keys = revocations.keysOf(candidate, place.pair);
+  const { source, refresh, revocations, unconfirmed, now } = context;
+  const holder = holderOf(source, candidate);
+  const keys = revocations.keysOf(candidate, holder.pair);
   // The other processes are asked once: about a sealed cookie before its token is verified, about any other one afterward.
   const before = await checkUnverified(context, keys);
   if (isRevocation(before.standing)) return { kind: 'over', reason: before.standing, ended: candidate };
@@ -199,7 +199,7 @@ async function look<Content>(
   // Without its session: outdated claims are not trusted during an outage either.
   if (verdict.kind !== 'live' || standing === 'stale') return renewable;
   const { session } = verdict;
-  lines.present(place);
+  refresh.received(holder.token);
   // A second factor or another library may have renewed it, not a request to this package.
   await revocations.extend(keys, session);
   if (!isConfirmed) unconfirmed.add(session);
@@ -225,19 +225,19 @@ async function renewAhead<Content>(
   { candidate, session }: { readonly candidate: Candidate<Content>; readonly session: Session },
   request: CookieRequest,
 ): Promise<Resolution> {
-  const { source, lines, now, refreshWindowMs } = context;
+  const { source, refresh, now, refreshWindowMs } = context;
   const alive: Resolution = { session, cookies: [] };
   // With a window of 0 it never is: a token that expires within seconds is renewed before use.
   if (renewalDueAt(session.claims, refreshWindowMs) > now()) return alive;
-  const place = placeOf(source.adapter, candidate);
+  const holder = holderOf(source, candidate);
   const renewed = async (): Promise<Resolution | undefined> => {
     const renewal = await renewWithin(context, renew, candidate, { ...request, isVerified: true });
     return renewal.kind === 'renewed' ? resolutionOf(context, renewal, request.cookies) : undefined;
   };
   // Whatever the provider answers, the current token is still valid; its expiry causes the next attempt.
   const tried = (): Promise<Resolution | undefined> => renewed().catch(() => undefined);
-  if (lines.settled(place) !== undefined) return (await tried()) ?? alive;
-  return request.isHeadSent() || lines.isResting(place) ? alive : { ...alive, later: tried() };
+  if (refresh.settled(holder) !== undefined) return (await tried()) ?? alive;
+  return request.isHeadSent() || refresh.isResting(holder.token) ? alive : { ...alive, later: tried() };
 }
 
 async function renewOne<Content>(
@@ -246,14 +246,14 @@ async function renewOne<Content>(
   next: Renewable<Content>,
   request: CookieRequest,
 ): Promise<Finding<Content>> {
-  const { source, lines, revocations, now } = context;
+  const { source, refresh, revocations, now } = context;
   const { candidate, alive, isVerified } = next;
   /** Its session, where it is still valid. */
   const aliveNow = (): Finding<Content> | undefined =>
     alive === undefined || revocations.knownRevocation(revocations.keysOf(candidate, undefined)) !== undefined
       ? undefined
       : { kind: 'resolved', resolution: { session: alive, cookies: [] } };
-  const rested = lines.isResting(placeOf(source.adapter, candidate)) ? aliveNow() : undefined;
+  const rested = refresh.isResting(holderOf(source, candidate).token) ? aliveNow() : undefined;
   if (rested !== undefined) return rested;
   try {
     const renewing = renewWithin(context, renew, candidate, { ...request, isVerified });

@@ -13,24 +13,18 @@ import {
   renewed,
   reopenedName,
   sparedName,
+  isSpent,
   spentName,
   standingOf,
 } from './record.ts';
 import type { RefreshStart, Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
-import {
-  cookieMs,
-  coordinatorUnavailable,
-  createKeysOf,
-  createRecords,
-  createSubjectOf,
-  endOf,
-  tokenMs,
-} from './records.ts';
+import { cookieMs, createKeysOf, createRecords, createSubjectOf, endOf, tokenMs } from './records.ts';
 import { AuthError } from '../errors.ts';
 import type { Session } from '../types.ts';
 import { createClientGrants } from './client-grants.ts';
 import type { FoundRecord, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
 import type { OutageReport } from './outages.ts';
+import { coordinatorUnavailable } from './coordinator.ts';
 import type { SharedCoordinator } from './coordinator.ts';
 
 export type Revocations = ReturnType<typeof createRevocations>;
@@ -119,7 +113,7 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
     /** What this process knows. */
     known,
     /** Whether this process knows that the token was exchanged for tokens of another organization. */
-    isSpent: (keys: SessionKeys): boolean => known({ ...keys, issuedAt: Infinity }) === 'spent',
+    isSpent: (keys: SessionKeys): boolean => isSpent(records.known(keys.subjects), keys),
     /** The revocation that this process knows. */
     knownRevocation,
     /**
@@ -279,14 +273,15 @@ function createRenewing({ records, keysOf, subjectOf, now }: Pick<Parts, 'record
     /**
      * Records that tokens were exchanged for those of another organization. Never rejects.
      *
-     * @param names identify the refresh tokens, or pairs
+     * @param times of the exchange, by spent refresh token, or by the pair whose refresh token was given again
      */
-    async spend(sessionIds: readonly (string | undefined)[], names: readonly string[], ttlMs: number): Promise<void> {
+    async spend(sessionIds: readonly (string | undefined)[], times: SessionRecord, ttlMs: number): Promise<void> {
       const ids = new Set(sessionIds.filter((sessionId) => sessionId !== undefined));
       const told = [...ids].map(async (sessionId) => {
         const subject = subjectOf({ sessionId });
-        const unknown = names.map(spentName).filter((name) => !(name in records.known([subject])));
-        const change = Object.fromEntries(unknown.map((name) => [name, Math.ceil(now())]));
+        const known = records.known([subject]);
+        const unknown = Object.entries(times).filter(([name]) => known[spentName(name)] === undefined);
+        const change = Object.fromEntries(unknown.map(([name, time]) => [spentName(name), Math.ceil(time)]));
         if (unknown.length > 0) await records.tell(subject, change, ttlMs);
       });
       await Promise.all(told);

@@ -4,13 +4,15 @@ import type { Session } from '../types.ts';
 import type { Emit } from './events.ts';
 import type { Revocations } from './revocations.ts';
 import type { SessionCache } from './cache.ts';
-import type { SessionWriter, SessionSource } from './source.ts';
-import type { TokenLines } from './token-lines.ts';
+import type { SessionSource, SessionWriter, StoredSession } from './source.ts';
+import type { Holder } from './answers.ts';
+import { hash, pairOf, refreshTokenName } from './record.ts';
+import type { Refresh } from './refresh.ts';
 
 /** Shared by the parts of one adapter's sessions. */
 export interface SessionContext<Content> {
   readonly source: SessionSource<Content>;
-  readonly lines: TokenLines;
+  readonly refresh: Refresh;
   readonly revocations: Revocations;
   readonly cache: SessionCache;
   /** Sessions that were verified while the coordinator did not answer: another process may know of their end. */
@@ -28,4 +30,29 @@ export interface SessionContext<Content> {
   readonly refreshWindowMs: number;
   /** The maximum duration of one `resolve` in milliseconds, including all calls to the provider. */
   readonly timeoutMs: number;
+}
+
+/** Tokens of a session, as a browser holds them. */
+export function holderOf<Content>(
+  source: Pick<SessionSource<Content>, 'adapter' | 'deserialize' | 'toStored'>,
+  stored: Pick<StoredSession<Content>, 'issuedAt' | 'refreshToken' | 'token'>,
+): Holder {
+  const { issuedAt } = stored;
+  const { text: own } = stored.token;
+  const token = refreshTokenName(source.adapter, stored.refreshToken);
+  return {
+    token,
+    pair: pairOf(token, own),
+    isNewer(text) {
+      const content = source.deserialize(text);
+      if (content === undefined) return true;
+      const other = source.toStored(content);
+      return other.token.text !== own && other.issuedAt >= issuedAt;
+    },
+  };
+}
+
+/** Identifies the user of tokens. */
+export function ownerOf({ userId }: Pick<StoredSession<unknown>, 'userId'>): string | undefined {
+  return userId === undefined ? undefined : hash(userId);
 }

@@ -126,7 +126,7 @@ function createPoll(revocations: Revocations, watching: ReturnType<typeof create
       ? standing
       : revocations.knownRevocation(revocations.keysOf(facts, undefined));
     if (revocation !== undefined) watched.end(revocation);
-    else if (standing === 'spent') watched.end('switched');
+    else if (revocations.isSpent(revocations.keysOf(facts, pair))) watched.end('switched');
   }
 
   /** Runs the batches one after another, then schedules the next poll: a slow coordinator is not asked more often. */

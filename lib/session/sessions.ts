@@ -20,6 +20,7 @@ import type { Resolve } from './resolve.ts';
 import { createRevocations } from './revocations.ts';
 import type { Beginning, Revocations } from './revocations.ts';
 import { createCachedSession, createSessionCache } from './cache.ts';
+import { holderOf, ownerOf } from './session-context.ts';
 import type { SessionContext } from './session-context.ts';
 import { createSessionWatch } from './session-watch.ts';
 import type { SessionEnd, SessionWatch, WatchTarget } from './session-watch.ts';
@@ -32,7 +33,7 @@ import { createContentRenewals, createSwitchSession } from './switch-session.ts'
 import type { SessionSwitch } from './switch-session.ts';
 import { createFindSuperseded } from './superseded.ts';
 import type { FindSuperseded } from './superseded.ts';
-import { createTokenLines, placeOf } from './token-lines.ts';
+import { createRefresh } from './refresh.ts';
 
 export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitch<Content> {
   /** The session of a cookie that was verified before; `undefined` where a look-up is not sufficient. */
@@ -59,7 +60,7 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   readonly revocationOf: Revocations['find'];
   /** `begin` of these tokens. */
   beginSession(
-    stored: SessionFacts & Pick<StoredSession<Content>, 'refreshToken' | 'token'>,
+    stored: Pick<StoredSession<Content>, keyof SessionFacts | 'refreshToken' | 'token'>,
     beginning?: Beginning,
   ): ReturnType<Revocations['begin']>;
   /** What no response waits for. */
@@ -156,7 +157,7 @@ export function createSessions<Content>(
     findSuperseded: createFindSuperseded(context),
     revocationOf: (sessionId, beganAt) => revocations.find(sessionId, beganAt),
     beginSession: (stored, beginning) =>
-      revocations.begin(revocations.keysOf(stored, placeOf(source.adapter, stored).pair), beginning),
+      revocations.begin(revocations.keysOf(stored, holderOf(source, stored).pair), beginning),
     endSession: (target) => revocations.end(target),
     withdrawGrant: (grant) => revocations.withdrawGrant(grant),
     allowGrant: (grant) => revocations.allowGrant(grant),
@@ -180,7 +181,7 @@ function createWatchSession<Content>(
     const facts = found ?? { ...claimed, beganAt: starts.get(session) ?? claimed.beganAt };
     // The cookie may still hold a token that this session has replaced.
     const isOfToken = found?.token.text === session.accessToken;
-    const pair = found !== undefined && isOfToken ? placeOf(source.adapter, found).pair : undefined;
+    const pair = found !== undefined && isOfToken ? holderOf(source, found).pair : undefined;
     const validUntil = found && source.validUntil?.(found.content);
     const { stop, checked } = watch({ facts, session, pair, validUntil, ...options }, onEnd);
     await checked;
@@ -201,13 +202,14 @@ function createRevoke<Content>(
 
 function createRenewOthers<Content>({
   source,
-  lines,
+  refresh,
   revocations,
 }: SessionContext<Content>): SessionResolver<Content>['renewOthers'] {
   return async (userId, spent, next) => {
-    const [from, to] = [placeOf(source.adapter, spent), placeOf(source.adapter, next)];
-    lines.follow(from, to, source.serialize(next.content));
-    lines.note(to, next.issuedAt, [from]);
+    const [from, to] = [holderOf(source, spent), holderOf(source, next)];
+    const { token } = to;
+    refresh.follow(from.token, { token, owner: ownerOf(next), text: source.serialize(next.content) });
+    refresh.note(next.sessionId, { token: to.token, issuedAt: next.issuedAt }, [from]);
     await revocations.renewOthers(userId, [revocations.keysOf(spent, from.pair), revocations.keysOf(next, to.pair)]);
   };
 }
@@ -232,7 +234,7 @@ function createContext<Content>(
   const { timeoutMs, refreshWindow, maxCachedSessions, emit, now, background = noBackground } = settings;
   return {
     source,
-    lines: createTokenLines({ now, emit, timeoutMs, shared, outages, background }),
+    refresh: createRefresh({ now, emit, timeoutMs, shared, outages, background }),
     revocations: createRevocations(source.adapter, shared, outages, now, changes),
     cache: createSessionCache(maxCachedSessions, now),
     unconfirmed: new WeakSet(),

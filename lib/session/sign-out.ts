@@ -3,9 +3,9 @@ import type { CookieWrite, RequestCookies } from '../tools/cookies.ts';
 import type { Allowance } from './allowance.ts';
 import { isRevocation } from './record.ts';
 import type { Revocation } from './record.ts';
+import { holderOf } from './session-context.ts';
 import type { SessionContext } from './session-context.ts';
 import type { Candidate, SessionSource, Verdict } from './source.ts';
-import { placeOf } from './token-lines.ts';
 import { tokenLifetimeMs } from './jwt.ts';
 import type { Session } from '../types.ts';
 
@@ -106,7 +106,7 @@ export function createSignOut<Content>(context: SessionContext<Content>): SignOu
 }
 
 async function end<Content>(
-  { source, lines, revocations, cache }: SessionContext<Content>,
+  { source, refresh, revocations, cache }: SessionContext<Content>,
   candidate: Candidate<Content>,
   revocation: Exclude<Revocation, 'ended'>,
   allowance: Allowance,
@@ -121,7 +121,7 @@ async function end<Content>(
     await revocations.revoke(sessionId, revocation, tokenLifetimeMs, lastStart(source, candidate));
   // Last: an answer stored before the revocation is deleted here, a later one is checked against it.
   // A made-up cookie has no answer to delete, and must not cost the coordinator a command.
-  if (isAuthentic) lines.forget(placeOf(source.adapter, candidate));
+  if (isAuthentic) refresh.forget(holderOf(source, candidate).token);
   return { candidate, verdict, isAuthentic };
 }
 

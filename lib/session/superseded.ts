@@ -1,11 +1,11 @@
 import { parseCookies } from '../tools/cookies.ts';
 import { isUnknownKey } from './jwt.ts';
 import type { Allowance } from './allowance.ts';
+import type { Holder } from './answers.ts';
+import { holderOf } from './session-context.ts';
 import type { SessionContext } from './session-context.ts';
 import { verifyStored } from './source.ts';
 import type { StoredSession } from './source.ts';
-import { placeOf } from './token-lines.ts';
-import type { Place } from './token-lines.ts';
 
 /** The request that brings tokens. */
 export interface BringingRequest {
@@ -28,30 +28,28 @@ export function createFindSuperseded<Content>(context: SessionContext<Content>):
   const { source, revocations, allowanceOf } = context;
   return async (content, { cookieHeader, peer }) => {
     const given = source.toStored(content);
-    const place = placeOf(source.adapter, given);
-    const known = knownReason(context, given, place);
+    const holder = holderOf(source, given);
+    const known = knownReason(context, given, holder);
     if (known !== undefined) return known;
-    // Whether their claims are outdated does not matter here.
-    const { standing } = await revocations.check(revocations.keysOf({ ...given, issuedAt: Infinity }, place.pair));
-    const isSuperseded = standing === 'spent' || (await holdsNewer(context, given, cookieHeader, allowanceOf(peer)));
+    const keys = revocations.keysOf(given, holder.pair);
+    await revocations.check(keys);
+    const isSuperseded =
+      revocations.isSpent(keys) || (await holdsNewer(context, given, cookieHeader, allowanceOf(peer)));
     return isSuperseded ? 'superseded' : undefined;
   };
 }
 
 /** What this process knows of the refresh token. */
 function knownReason<Content>(
-  { source, lines }: SessionContext<Content>,
-  { issuedAt }: StoredSession<Content>,
-  place: Place,
+  { refresh }: SessionContext<Content>,
+  { sessionId, issuedAt }: StoredSession<Content>,
+  holder: Holder,
 ): string | undefined {
-  const settled = lines.settled(place);
+  const settled = refresh.settled(holder);
   if (settled?.kind === 'ended') return settled.reason;
-  const next = settled && source.deserialize(settled.text);
-  const newest = next && placeOf(source.adapter, source.toStored(next));
-  if ((newest ?? place).token !== place.token || lines.isSuperseded(place, issuedAt)) return 'superseded';
-  // The provider gave the same refresh token again, and may have refused it since.
-  const later = newest && lines.settled(newest);
-  return later?.kind === 'ended' ? later.reason : undefined;
+  // Where the provider gave the same refresh token again, it is not spent.
+  const isSpent = settled !== undefined && settled.token !== holder.token;
+  return isSpent || refresh.isSuperseded(sessionId, holder.token, issuedAt) ? 'superseded' : undefined;
 }
 
 async function holdsNewer<Content>(

@@ -7,10 +7,10 @@ import { renewWithin, resolutionOf } from './renewal.ts';
 import type { Renew, Renewal, Renewed } from './renewal.ts';
 import { outOfTime, signedOut } from './source.ts';
 import type { Resolution } from './source.ts';
+import { holderOf } from './session-context.ts';
 import type { SessionContext } from './session-context.ts';
 import { verifyStored } from './source.ts';
 import type { Candidate, ClientFacts, RefreshVariant, Verdict } from './source.ts';
-import { placeOf } from './token-lines.ts';
 
 export interface SessionSwitch<Content> {
   /**
@@ -61,7 +61,7 @@ export function createSwitchSession<Content>(
   async function currentOf(candidates: readonly Candidate<Content>[]): Promise<Current<Content> | undefined> {
     let renewable: Candidate<Content> | undefined;
     for (const candidate of candidates) {
-      const { pair } = placeOf(source.adapter, candidate);
+      const { pair } = holderOf(source, candidate);
       const { standing } = await revocations.check(revocations.keysOf(candidate, pair));
       if (isRevocation(standing)) continue;
       const verdict = await verifyStored(source, candidate, 'provider');

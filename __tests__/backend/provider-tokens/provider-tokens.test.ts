@@ -216,9 +216,9 @@ describe('tokens that wait for a second factor', () => {
     const asked: unknown[] = [];
     const held = hold({
       ...shared,
-      take: (name, turn, unless) => {
-        asked.push([turn, unless]);
-        return shared.take(name, turn, unless);
+      take: (name, turn) => {
+        asked.push([turn]);
+        return shared.take(name, turn);
       },
       settle: (name, change) => {
         asked.push(change);
@@ -234,16 +234,14 @@ describe('tokens that wait for a second factor', () => {
     await held.keep('one', google);
     await held.find('one', oauth);
     await held.drop('one');
-    const ten = { from: undefined, version: 'held', line: '', ttlMs: 600_000 };
     expect(asked.splice(0)).toEqual([
-      { ...ten, known: ['held'], answer: JSON.stringify(google) },
-      { ...ten, known: [] },
+      { ttlMs: 0 },
+      { answer: JSON.stringify(google), weight: 1, ttlMs: 600_000 },
+      { ttlMs: 0 },
     ]);
     await held.find('one', oauth);
     await held.find('one', oauth);
-    const taken = [{ token: 'held', holder: expect.any(String) }, ['held']];
-    expect(asked).toEqual([taken, taken]);
-    expect(new Set(asked.map((each) => JSON.stringify(each))).size).toBe(2);
+    expect(asked).toEqual([[undefined], [undefined]]);
   });
 
   it.each([undefined, 'oauth', [], ['oauth'], [null], [{ method: 'password' }], [{ oauth: true }]])(
@@ -280,7 +278,7 @@ describe('tokens that wait for a second factor', () => {
     [JSON.stringify({ ...google, more: 'x' }), google],
   ])('of another process are read from %j', async (answer, read) => {
     const take: SharedCoordinator['take'] = () =>
-      Promise.resolve({ version: 'held', line: '', answer, now: 0, holder: undefined, turnMs: 1 });
+      Promise.resolve({ answer, turnMs: 1 });
     expect(await hold({ ...createShared(), take }).find('one', oauth)).toStrictEqual(read);
   });
 
@@ -400,9 +398,9 @@ describe('beside a second factor', () => {
         if (change.answer?.includes('provider-token') === true) names.push(name);
         return memory.settle(name, change);
       },
-      take: (name, turn, unless) => {
-        if (unless.includes('held')) names.push(name);
-        return memory.take(name, turn, unless);
+      take: (name, turn) => {
+        if (turn === undefined) names.push(name);
+        return memory.take(name, turn);
       },
     };
     await start({ coordinator, onSignIn: undefined });

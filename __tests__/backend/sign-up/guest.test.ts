@@ -96,19 +96,16 @@ it('keeps the user if the backend refuses a token whose signature is right', asy
 
 it('shares the refresh of the complete session with other requests, and repeats one in progress', async () => {
   const shared = createShared();
-  const lines: string[] = [];
+  const tokens: string[] = [];
   let early: string | undefined;
   const coordinator: SharedCoordinator = {
     ...shared,
-    async take(line, turn, unless) {
-      lines.push(line);
-      if (early === undefined) return shared.take(line, turn, unless);
-      const [at, until] = [Date.now(), Date.now() + 60_000];
-      const spent = [{ pair: turn.token, issued: 'newest', newest: 'newest', at, newestAt: at, until }];
-      const answer = JSON.stringify({ newest: early });
+    async take(token, turn) {
+      tokens.push(token);
+      if (early === undefined) return shared.take(token, turn);
+      const answer = JSON.stringify({ kind: 'renewed', token: 'newest', text: early, steps: 1 });
       early = undefined;
-      const kept = JSON.stringify({ spent, refused: [] });
-      return { version: '1', line: kept, answer, holder: undefined, turnMs: 1_000, now: app.clock.now() };
+      return { answer, ttlMs: 60_000, turnMs: 1_000 };
     },
   };
   const visitor = await startWithGuest(true, { coordinator });
@@ -124,7 +121,7 @@ it('shares the refresh of the complete session with other requests, and repeats 
   early = await refreshed.text();
   expect((await visitor.postJson('/auth/signup', account)).status).toBe(200);
   expect(await userOf(visitor)).toMatchObject({ id: guest.id, email: account.email, isAnonymous: false });
-  expect([lines.length, new Set(lines).size]).toEqual([2, 1]);
+  expect([tokens.length, new Set(tokens).size]).toEqual([2, 2]);
 });
 
 it('has no session if onSignIn refuses the complete account', async () => {

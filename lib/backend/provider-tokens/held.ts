@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { createBoundedMap } from '../../tools/bounded-map.ts';
 import { defined, isRecord, parseJson } from '../../tools/json.ts';
 import { flowMaxAge } from '../../http/cookie-jar.ts';
 import { hash } from '../../session/record.ts';
 import { boundCoordinator } from '../../session/coordinator.ts';
+import type { TokenChange } from '../../session/coordinator.ts';
 import type { BackendOptions } from '../options.ts';
 import type { HeldProviderTokens, IssuedProviderTokens } from '../supabase/issued-tokens.ts';
 
@@ -61,13 +61,8 @@ export function createHeldProviderTokens({
   });
   const shared = coordinator && boundCoordinator(coordinator, timeoutMs);
   const nameOf = (sessionId: string): string => hash(`provider tokens ${sessionId}`);
-  const version = 'held';
-  const settle = (name: string, known: readonly string[], answer?: string): Promise<unknown> =>
-    shared === undefined
-      ? Promise.resolve()
-      : shared
-          .settle(name, { from: undefined, version, line: '', known, ttlMs: holdMs, ...defined({ answer }) })
-          .catch(() => undefined);
+  const tell = (name: string, change: Pick<TokenChange, 'answer' | 'weight' | 'ttlMs'>): Promise<unknown> =>
+    shared === undefined ? Promise.resolve() : shared.settle(name, change).catch(() => undefined);
 
   return {
     issued: providerTokensIn,
@@ -77,27 +72,24 @@ export function createHeldProviderTokens({
       if (!areWanted || sessionId === undefined || text.length * 2 > maxBytesOfOne) return;
       const name = nameOf(sessionId);
       held.set(name, text);
-      await settle(name, [version], text);
+      // The latest ones stay.
+      await tell(name, { ttlMs: 0 });
+      await tell(name, { answer: text, weight: 1, ttlMs: holdMs });
     },
     async find(sessionId, { amr }) {
       const isOAuth = Array.isArray(amr) && amr.some((entry) => isRecord(entry) && entry['method'] === 'oauth');
       if (!areWanted || sessionId === undefined || !isOAuth) return undefined;
       const name = nameOf(sessionId);
-      const text = held.get(name) ?? (await take(name))?.answer ?? '';
+      const text = held.get(name) ?? (await shared?.take(name).catch(() => undefined))?.answer ?? '';
       return parse(text);
     },
     async drop(sessionId) {
       if (sessionId === undefined) return;
       const name = nameOf(sessionId);
       held.delete(name);
-      await settle(name, []);
+      await tell(name, { ttlMs: 0 });
     },
   };
-
-  async function take(name: string) {
-    // With `unless` it takes no turn where they are kept.
-    return shared?.take(name, { token: version, holder: randomUUID() }, [version]).catch(() => undefined);
-  }
 }
 
 function parse(text: string): IssuedProviderTokens | undefined {

@@ -1,0 +1,60 @@
+import type { RefreshOutcome } from '../../lib/session/source.ts';
+import { createClock } from '../support/clock.ts';
+import {
+  createMemoryApp,
+  createMemoryBrowser,
+  createMemoryProvider,
+  tokenLifetimeMs,
+  visit,
+} from '../support/memory-sessions.ts';
+import type { MemoryContent } from '../support/memory-sessions.ts';
+import { createShared } from '../support/shared-memory.ts';
+
+/** A provider that gives its answer once more for 30 seconds, as WorkOS does, and two processes; the second one's clock is behind. */
+function setUp(behindMs: number) {
+  const clock = createClock();
+  const shared = createShared(clock.now);
+  const provider = createMemoryProvider(clock);
+  const given = new Map<string, { readonly at: number; readonly outcome: RefreshOutcome<MemoryContent> }>();
+  const refresh = async (content: MemoryContent): Promise<RefreshOutcome<MemoryContent>> => {
+    const known = given.get(content.refreshToken);
+    if (known !== undefined && clock.now() - known.at <= 30_000) return known.outcome;
+    const outcome = await provider.refresh(content);
+    given.set(content.refreshToken, { at: clock.now(), outcome });
+    return outcome;
+  };
+  const source = { refresh };
+  const behind = { now: () => clock.now() - behindMs, advance: (ms: number) => clock.advance(ms) };
+  const one = createMemoryApp({ clock, shared, provider, source });
+  const two = createMemoryApp({ clock: behind, shared, provider, source });
+  return { clock, provider, one, two };
+}
+
+it.each([0, 30_000])(
+  'an answer that the provider gives again leads on to the newest tokens, by a clock that is %d ms behind',
+  async (behindMs) => {
+    const { clock, provider, one, two } = setUp(behindMs);
+    const [browser, other] = [createMemoryBrowser(provider.issue('ada')), createMemoryBrowser(provider.issue('bob'))];
+    const first = browser.header();
+    clock.advance(tokenLifetimeMs + behindMs + 1_000);
+    // From its first refresh on, the process knows how far the provider's clock is ahead.
+    other.receive(await visit(two, other.header()));
+    const arrive = async () => {
+      const response = await visit(one, browser.header());
+      browser.receive(response);
+      response.onDelivered?.();
+    };
+    await arrive();
+    clock.advance(10_000);
+    await one.resolver.renewSession({ userId: 'ada' });
+    await arrive();
+    const newest = browser.cookie;
+    clock.advance(17_000);
+    // The answers of the first token are closed here, and the provider gives its own again.
+    const late = await visit(two, first);
+    browser.receive(late);
+    expect(browser.cookie).toBe(newest);
+    clock.advance(tokenLifetimeMs);
+    expect((await visit(one, browser.header())).session?.user.id).toBe('ada');
+  },
+);

@@ -1,0 +1,321 @@
+import { randomUUID } from 'node:crypto';
+import type { Background } from '../tools/background.ts';
+import { AuthError } from '../errors.ts';
+import { betweenOf, closingMs, isFor, isKept, openMs, refusedMs, superseded, weightOf } from './answers.ts';
+import type { Answer, Answers, Ended, Holder, Renewed } from './answers.ts';
+import type { OutageReport } from './outages.ts';
+import { variantRefused } from './refresh-shared.ts';
+import type { SharedRefresh, StandingAnswer } from './refresh-shared.ts';
+
+/** The provider's answer to the exchange of a token. */
+export type Exchanged = Ended | ExchangedFor;
+
+export interface ExchangedFor extends Pick<Renewed, 'kind' | 'owner' | 'token' | 'text'> {
+  /** When the access token was issued, in milliseconds since the epoch. */
+  readonly issuedAt: number;
+  /** How long the token's holders get it, in milliseconds, if no browser has received it. Default: eight days. */
+  readonly lifeMs?: number;
+  /** Whether the provider may have given it before, as it was issued before it was asked for. */
+  readonly isRepeated?: boolean;
+}
+
+/** How a token is exchanged. */
+export interface Exchange {
+  /** The names of the tokens that led to this one, the browser's own first: their holders get the answer, too. */
+  readonly former?: readonly string[];
+  /** The name of the variant, where this is one. */
+  readonly variant?: string | undefined;
+  readonly run: (signal: AbortSignal) => Promise<Exchanged>;
+}
+
+export interface Refreshed {
+  readonly answer: Renewed | Ended;
+  /** True for the caller whose exchange ran here and now, false for callers that get another one's answer. */
+  readonly isNew: boolean;
+}
+
+/** The provider refused a variant of a refresh, and the token is still valid. Requests for the ordinary refresh retry. */
+export class VariantRefused extends AuthError {
+  readonly variant: string;
+  readonly failure: unknown;
+
+  /**
+   * @param variant the name of the variant
+   * @param failure the adapter's refusal
+   */
+  constructor(variant: string, failure: unknown) {
+    super('provider_unavailable', { reason: variantRefused });
+    this.variant = variant;
+    this.failure = failure;
+  }
+}
+
+/** Tells the other processes what no request waits for, and once more where that fails. @param send tells what is true by then */
+export type Tell = (send: () => Promise<unknown> | undefined) => void;
+
+export interface ExchangeParts {
+  readonly answers: Answers;
+  readonly shared: SharedRefresh | undefined;
+  readonly outages: OutageReport;
+  readonly background: Background;
+  readonly tell: Tell;
+}
+
+/**
+ * One exchange of a token, in this or another process.
+ *
+ * @throws whatever the provider, or as an `AuthError` another process, fails with
+ */
+export async function exchange(
+  parts: ExchangeParts,
+  holder: Holder,
+  exchanging: Exchange,
+  signal: AbortSignal,
+): Promise<Refreshed> {
+  const { shared, outages, tell } = parts;
+  const { token } = holder;
+  let own: Promise<Exchanged> | undefined;
+  const once = (): Promise<Exchanged> => (own ??= exchanging.run(signal));
+  if (shared === undefined) return conclude(parts, holder, exchanging, await once(), settleAlone);
+  const attempt = randomUUID();
+  try {
+    const refreshed = await exchangeInTurn(parts, shared, holder, { ...exchanging, attempt, run: once }, signal);
+    outages.succeeded();
+    return refreshed;
+  } catch (error) {
+    // An error of the provider's, also in another process' attempt: asking again from every process would not help it recover.
+    if (own === undefined && (signal.aborted || error instanceof AuthError)) throw error;
+    // It throws where the provider failed; else the coordinator did.
+    await own;
+    outages.failed('refresh', error);
+  }
+  // The token is spent, so the answer counts even if it could not be shared. The coordinator may have given the turn before it failed.
+  return conclude(parts, holder, exchanging, await once(), (answer, ms) => {
+    tell(() => shared.settle(token, { attempt, answer, ms }));
+    return settleAlone();
+  });
+}
+
+/** Shares the token's answer. @param ms how long it stands; `undefined`: only for those who wait for it @returns what stands instead, if anything does */
+type Settle = (answer: Answer, ms: number | undefined) => Promise<StandingAnswer | undefined>;
+
+const settleAlone = (): Promise<undefined> => Promise.resolve(undefined);
+
+/** An exchange by one process, under a name of its own. */
+interface AttemptedExchange extends Exchange {
+  readonly attempt: string;
+}
+
+async function exchangeInTurn(
+  parts: ExchangeParts,
+  shared: SharedRefresh,
+  holder: Holder,
+  exchanging: AttemptedExchange,
+  signal: AbortSignal,
+): Promise<Refreshed> {
+  const { answers, tell } = parts;
+  const { token } = holder;
+  const { attempt } = exchanging;
+  const taken = await shared.take(token, { holder: attempt, accepts: (answer) => isFor(answer, holder) }, signal);
+  if ('answer' in taken) return learn(parts, holder, exchanging, await walkOn(shared, taken));
+  const head = headOf(answers, exchanging);
+  const led = head === undefined ? undefined : await shared.look(head);
+  if (head !== undefined && led !== undefined && isBeyond(answers.find(head), token, led.answer)) {
+    tell(() => shared.settle(token, { attempt, answer: { kind: 'by', token: head }, ms: led.ms }));
+    return learn(parts, holder, exchanging, { ...led, by: head });
+  }
+  if (head !== undefined && led !== undefined) answers.settle(head, led.answer, led.ms);
+  // The provider gave the token again just now, and none has exchanged it since.
+  const recent = answers.lastOf(token);
+  if (recent?.kind === 'renewed' && recent.steps === 0 && isFor(recent, holder)) {
+    tell(() => shared.settle(token, { attempt, answer: recent, ms: undefined }));
+    return { answer: recent, isNew: false };
+  }
+  const exchanged = await holdTurn(parts, shared, holder, { taken, exchanging, signal });
+  return conclude(parts, holder, exchanging, exchanged, (answer, ms) => shared.settle(token, { attempt, answer, ms }));
+}
+
+/** Where a browser has what the token led to, that may have been exchanged since. */
+async function walkOn(shared: SharedRefresh, found: StandingAnswer): Promise<StandingAnswer> {
+  const { answer, ms } = found;
+  if (answer.kind !== 'renewed' || answer.steps === 0 || ms > closingMs) return found;
+  const next = await shared.look(answer.token).catch(() => undefined);
+  if (next?.answer.kind !== 'renewed' || next.answer.token === answer.token) return found;
+  if (next.by !== undefined) return next;
+  return { answer: { ...next.answer, steps: answer.steps + next.answer.steps }, ms: Math.min(ms, next.ms) };
+}
+
+/** The token whose answer is that of all after it: the browser's own one. */
+function headOf(answers: Answers, { former: [own] = [] }: Exchange): string | undefined {
+  const answer = own === undefined ? undefined : answers.find(own);
+  return answer?.kind === 'by' ? answer.token : own;
+}
+
+/** Whether the answer of the browser's own token leads further than this process knows: another one has exchanged the token. */
+function isBeyond(known: Answer | undefined, token: string, answer: Answer): boolean {
+  if (answer.kind !== 'renewed' || answer.token === token) return false;
+  return known === undefined || weightOf(answer) > weightOf(known);
+}
+
+async function holdTurn(
+  { background }: ExchangeParts,
+  shared: SharedRefresh,
+  { token }: Holder,
+  {
+    taken,
+    exchanging,
+    signal,
+  }: {
+    readonly taken: Parameters<SharedRefresh['hold']>[1];
+    readonly exchanging: AttemptedExchange;
+    readonly signal: AbortSignal;
+  },
+): Promise<Exchanged> {
+  try {
+    return await shared.hold(token, taken, () => exchanging.run(signal), signal);
+  } catch (error) {
+    background.run(shared.fail(token, exchanging.attempt, error).catch(() => undefined));
+    throw error;
+  }
+}
+
+/** What became of tokens that the provider had given before, where they are spent. */
+async function findLater(
+  { answers, shared }: ExchangeParts,
+  { token }: Holder,
+  { token: issued, isRepeated = false }: ExchangedFor,
+): Promise<Renewed | Ended | undefined> {
+  if (issued === token) return undefined;
+  const known = answers.find(issued);
+  if (known?.kind === 'by' || (known?.kind === 'renewed' && known.steps > 0))
+    return answers.lastOf(issued) ?? superseded;
+  const found = isRepeated ? await shared?.look(issued).catch(() => undefined) : undefined;
+  if (found === undefined) return undefined;
+  const { answer } = found;
+  return answer === superseded || (answer.kind === 'renewed' && answer.steps > 0) ? answer : undefined;
+}
+
+/** Another process' answer. */
+function learn(
+  { answers }: ExchangeParts,
+  { token }: Holder,
+  { former = [] }: Exchange,
+  { answer, ms, by }: StandingAnswer,
+): Refreshed {
+  if (by !== undefined) answers.settle(by, answer, ms);
+  const isShort = answer.kind === 'renewed' && answer.steps === 0;
+  answers.settle(token, by === undefined ? answer : { kind: 'by', token: by }, isShort ? closingMs : ms);
+  if (answer.kind !== 'renewed') return { answer, isNew: false };
+  const led = by === undefined ? [token] : [by, token];
+  answers.leads([...former, ...led], answer.token);
+  for (const each of by === undefined ? former : []) {
+    const [known, steps, leftMs] = [answers.find(each), answers.stepsTo(each, token), answers.leftOf(each)];
+    if (known?.kind !== 'renewed' || steps === undefined || leftMs === undefined) continue;
+    answers.settle(
+      each,
+      { ...answer, steps: steps + answer.steps, between: known.between ?? [] },
+      Math.min(leftMs, ms),
+    );
+  }
+  return { answer: answers.lastOf(token) ?? answer, isNew: false };
+}
+
+/** Keeps the provider's answer, here and by `settle` elsewhere. */
+async function conclude(
+  parts: ExchangeParts,
+  holder: Holder,
+  exchanging: Exchange,
+  exchanged: Exchanged,
+  settle: Settle,
+): Promise<Refreshed> {
+  const { answers } = parts;
+  const { token } = holder;
+  if (exchanged.kind === 'ended') return concludeEnded(parts, holder, exchanging, exchanged, settle);
+  const later = await findLater(parts, holder, exchanged);
+  if (later !== undefined) return concludeLater(parts, holder, later, settle);
+  const own = renewedBy(exchanged, token);
+  const { lifeMs = openMs } = exchanged;
+  const isSpent = own.steps > 0;
+  const standing = await settle(own, isSpent && isKept(own) ? lifeMs : undefined);
+  if (standing !== undefined) return learn(parts, holder, exchanging, standing);
+  answers.leads([...(exchanging.former ?? []), token], own.token);
+  // What led to it has ended.
+  if (answers.find(token)?.kind === 'by') answers.drop(token);
+  answers.settle(token, own, isSpent ? lifeMs : closingMs);
+  leadOn(parts, token, headOf(answers, exchanging), own, lifeMs);
+  const last = answers.lastOf(token);
+  // The first one that spent the token stays, because others already use it.
+  const answer = last === undefined || !isFor(last, holder) ? own : last;
+  return { answer, isNew: answer.kind === 'renewed' && answer.text === own.text };
+}
+
+async function concludeEnded(
+  parts: ExchangeParts,
+  holder: Holder,
+  exchanging: Exchange,
+  ended: Ended,
+  settle: Settle,
+): Promise<Refreshed> {
+  const { answers } = parts;
+  const { token } = holder;
+  // What this process says itself is no refusal of the provider's, and concerns no other one.
+  const standing = await settle(ended, ended.reason === superseded.reason ? undefined : refusedMs);
+  if (standing !== undefined) return learn(parts, holder, exchanging, standing);
+  answers.settle(token, ended, refusedMs);
+  const answer = answers.lastOf(token) ?? ended;
+  return { answer, isNew: answer.kind === 'ended' };
+}
+
+/** The provider gave again what it had given before, and that is spent. */
+async function concludeLater(
+  { answers }: ExchangeParts,
+  { token }: Holder,
+  later: Renewed | Ended,
+  settle: Settle,
+): Promise<Refreshed> {
+  if (later.kind === 'ended') await settle(later, undefined);
+  else {
+    const entry = { ...later, steps: later.steps + 1 };
+    await settle(entry, closingMs);
+    answers.settle(token, entry, closingMs);
+  }
+  return { answer: later, isNew: false };
+}
+
+function renewedBy({ kind, token, issuedAt, text, owner }: ExchangedFor, from: string): Renewed {
+  const renewed = { kind, token, text, owner };
+  return token === from ? { ...renewed, steps: 0, reissuedAt: issuedAt } : { ...renewed, steps: 1 };
+}
+
+/**
+ * Lets the token that the browser still sent lead to what one after it was exchanged for. As there is no telling which of them the browser
+ * has received, this one is answered by that one from then on, for as long, and the new tokens are stored once.
+ */
+function leadOn(
+  { answers, shared, tell }: ExchangeParts,
+  token: string,
+  head: string | undefined,
+  own: Renewed,
+  lifeMs: number,
+): void {
+  const known = head === undefined ? undefined : answers.find(head);
+  const steps = head === undefined ? undefined : answers.stepsTo(head, token);
+  if (head === undefined || known?.kind !== 'renewed' || steps === undefined) return;
+  const isSpent = own.steps > 0;
+  const { between, dropped } = betweenOf(known.between, isSpent ? token : undefined);
+  const answer: Renewed = { ...own, steps: steps + own.steps, between };
+  if (!answers.settle(head, answer, lifeMs)) return;
+  answers.leads([head], own.token);
+  const byHead: Answer = { kind: 'by', token: head };
+  if (isSpent) answers.settle(token, byHead, lifeMs);
+  tell(async () => {
+    const leftMs = answers.leftOf(head);
+    if (answers.find(head) !== answer || leftMs === undefined) return;
+    const standing = await shared?.settle(head, { answer, ms: leftMs });
+    if (standing === undefined && isSpent) await shared?.settle(token, { answer: byHead, ms: leftMs });
+  });
+  for (const each of dropped) {
+    answers.drop(each);
+    tell(() => shared?.close(each, 0));
+  }
+}

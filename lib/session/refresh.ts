@@ -1,0 +1,281 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { createBoundedMap } from '../tools/bounded-map.ts';
+import { noBackground } from '../tools/background.ts';
+import type { Background } from '../tools/background.ts';
+import { withDeadline } from '../tools/deadline.ts';
+import { AuthError, causeOf } from '../errors.ts';
+import { closingMs, createAnswers, isFor, weightOf } from './answers.ts';
+import type { Ended, Holder, Renewed } from './answers.ts';
+import type { SharedCoordinator } from './coordinator.ts';
+import type { Emit } from './events.ts';
+import { exchange, VariantRefused } from './exchange.ts';
+import type { Exchange, ExchangeParts, Refreshed, Tell } from './exchange.ts';
+import { createOutageReport } from './outages.ts';
+import type { OutageReport } from './outages.ts';
+import { createSharedRefresh } from './refresh-shared.ts';
+
+/** A session's newest token that this process has seen. */
+interface Newest {
+  readonly token: string;
+  /** When its access token was issued, in milliseconds since the epoch. */
+  readonly issuedAt: number;
+}
+
+export type Refresh = ReturnType<typeof createRefresh>;
+
+/** Longer than the duration of any request. */
+const newestMs = 10 * 60_000;
+/** Long enough for a slow answer, and short enough to resend the same token within a replay window of 30 seconds. */
+const defaultCallLifeMs = 25_000;
+const defaultRestSeconds = 5;
+const maxRestSeconds = 60;
+/** About 250 bytes each. */
+const maxTokens = 20_000;
+
+/**
+ * Exchanges tokens: one call per token, however many requests and processes ask for it, and its answer for every holder of the token.
+ *
+ * ```
+ *   newest ──exchange──▶ open ──a browser has the newer one──▶ closing ──25 seconds──▶ unknown: the provider is asked again
+ *     │                    └────────────────eight days──────────────────────────────────▲
+ *     └────refused──▶ ten minutes
+ * ```
+ *
+ * Where the provider gives the same refresh token again, nothing was spent: its answer is kept for 25 seconds, for holders of older
+ * tokens. Any later one asks once more.
+ */
+export function createRefresh(settings: {
+  readonly now: () => number;
+  readonly emit: Emit;
+  /** After this time without an answer an exchange counts as failed until the answer arrives. */
+  readonly timeoutMs: number;
+  readonly callLifeMs?: number;
+  readonly shared: SharedCoordinator | undefined;
+  readonly outages?: OutageReport;
+  readonly background?: Background;
+}) {
+  const { now, emit, shared: coordinator, background = noBackground } = settings;
+  const { outages = createOutageReport(coordinator, emit) } = settings;
+  const answers = createAnswers(now);
+  const resting = createBoundedMap<true>({ max: maxTokens, ttlMs: defaultRestSeconds * 1000, now });
+  const shared = coordinator && createSharedRefresh(coordinator);
+  const tell = shared === undefined ? () => undefined : createTell(outages, background);
+  const parts: ExchangeParts = { answers, shared, outages, background, tell };
+
+  function settled(holder: Holder): Renewed | Ended | undefined {
+    const answer = answers.lastOf(holder.token);
+    if (answer === undefined || !isFor(answer, holder)) return undefined;
+    // Where the provider gave the token again, another process may have exchanged it since.
+    const isSure = shared === undefined || answer.kind === 'ended' || answer.token !== holder.token;
+    return isSure ? answer : undefined;
+  }
+
+  const flights = createFlights(createStart(parts, settings, resting), settled, background);
+  return {
+    /**
+     * Exchanges a token once, however many requests ask for it. A slow call continues after its first caller stopped waiting, and later
+     * callers join it. Its answer always counts, because the token is spent.
+     *
+     * @throws {AuthError} `provider_unavailable` after 25 seconds, or the longer `timeoutMs`; callers decide how long they wait
+     * @throws {VariantRefused} for callers with this variant
+     */
+    run: (holder: Holder, exchanging: Exchange): Promise<Refreshed> => flights.run(holder, exchanging),
+    /** Whether the token's answer is available or pending, so that `run` starts nothing. */
+    knows: (holder: Holder): boolean => settled(holder) !== undefined || flights.has(holder.token),
+    /** The holder's answer, where it is available. */
+    settled,
+    /** Whether an exchange failed recently, so that only a request that needs it should start the next one. */
+    isResting: (token: string): boolean => resting.has(token),
+    ...createNewest(now),
+    ...createTold(parts),
+  };
+}
+
+/** One call per token at a time. */
+function createFlights(
+  start: (holder: Holder, exchanging: Exchange) => Promise<Refreshed>,
+  settled: (holder: Holder) => Renewed | Ended | undefined,
+  background: Background,
+) {
+  const flights = new Map<string, Promise<Refreshed>>();
+
+  /** @param isLater whether the call began after this holder asked, so that its answer is as new as any */
+  async function join(
+    flight: Promise<Refreshed>,
+    holder: Holder,
+    exchanging: Exchange,
+    isLater: boolean,
+  ): Promise<Refreshed> {
+    const refreshed = await flight.catch((error: unknown) => {
+      if (error instanceof VariantRefused && error.variant !== exchanging.variant) return undefined;
+      throw error;
+    });
+    if (refreshed === undefined) return run(holder, exchanging);
+    const { answer, isNew } = refreshed;
+    return isFor(answer, holder) || (isLater && isNew) ? { answer, isNew: false } : run(holder, exchanging, true);
+  }
+
+  function run(holder: Holder, exchanging: Exchange, isLater = false): Promise<Refreshed> {
+    const answer = settled(holder);
+    if (answer !== undefined) return Promise.resolve({ answer, isNew: false });
+    const joined = flights.get(holder.token);
+    if (joined !== undefined) return join(joined, holder, exchanging, isLater);
+    const flight = start(holder, exchanging).finally(() => flights.delete(holder.token));
+    flights.set(holder.token, flight);
+    background.outlive(flight);
+    return flight;
+  }
+
+  return { run, has: (token: string): boolean => flights.has(token) };
+}
+
+/** The newest token of each session that this process has seen. */
+function createNewest(now: () => number) {
+  const newest = createBoundedMap<Newest>({ max: maxTokens, ttlMs: newestMs, now });
+  return {
+    /**
+     * This process has seen a later token of the session since, so that a late request carries this one: its browser has the newer
+     * one, and the session continues. A token that is later still is that of a new sign-in into the same session.
+     *
+     * @param issuedAt of the token, in milliseconds since the epoch
+     */
+    isSuperseded(session: string | undefined, token: string, issuedAt: number): boolean {
+      const known = session === undefined ? undefined : newest.get(session);
+      return known !== undefined && known.issuedAt >= issuedAt && known.token !== token;
+    },
+    /** Notes that this process has seen a session's token, and which ones it replaced: it is newer, also where the provider's clock went back. */
+    note(session: string | undefined, { token, issuedAt }: Newest, replaced: readonly Pick<Holder, 'token'>[]): void {
+      const known = session === undefined ? undefined : newest.get(session);
+      const latest = Math.max(known?.issuedAt ?? 0, issuedAt);
+      const isNewest = latest === issuedAt || replaced.some((each) => each.token === known?.token);
+      // A request that waited may bring an older one.
+      if (session !== undefined && isNewest) newest.set(session, { token, issuedAt: latest });
+    },
+  };
+}
+
+/** What becomes of a token otherwise: no request fails because the other processes do not hear of it. */
+function createTold({ answers, shared, tell }: ExchangeParts) {
+  /** A browser has the newest token: only requests that were sent before carry those that led to it. */
+  function close(token: string): void {
+    const answer = answers.find(token);
+    if (answer?.kind !== 'renewed') return;
+    const [leftMs = 0, weight] = [answers.leftOf(token), weightOf(answer)];
+    if (leftMs <= closingMs) return;
+    answers.shorten(token, closingMs);
+    tell(() => shared?.close(token, closingMs, weight));
+  }
+
+  function received(newest: string, led: readonly string[] = []): void {
+    for (const token of new Set([...led, ...answers.formerOf(newest)])) {
+      const last = answers.lastOf(token);
+      if (token !== newest && last?.kind === 'renewed' && last.token === newest) close(token);
+    }
+  }
+
+  return {
+    /** A browser has this token. @param led tokens that led to it, as far as the caller knows */
+    received,
+    /** Gives requests with a spent token its successor, where no refresh produced it. The response brings it. */
+    follow(token: string, next: Pick<Renewed, 'owner' | 'token' | 'text'>): void {
+      if (token === next.token) return;
+      for (const each of [token, ...answers.formerOf(token)]) {
+        const known = answers.find(each);
+        const steps = each === token ? 0 : answers.stepsTo(each, token);
+        if (steps === undefined || (each === token && known !== undefined)) continue;
+        const answer: Renewed = { kind: 'renewed', ...next, steps: steps + 1 };
+        answers.settle(each, answer, closingMs);
+        tell(() => shared?.settle(each, { answer, ms: closingMs }));
+      }
+      answers.leads([token], next.token);
+    },
+    /** The token's sign-in has ended; no request gets its answer any more. */
+    forget(token: string): void {
+      for (const each of [token, ...answers.formerOf(token)]) {
+        answers.drop(each);
+        tell(() => shared?.close(each, 0));
+      }
+    },
+    /** The same, in this process alone: the others find out by themselves. */
+    drop: (token: string): void => answers.drop(token),
+  };
+}
+
+/** Longer than a master that did not answer is left alone, and shorter than others wait for a turn that is not taken again. */
+const tellAgainMs = [1_100, 3_000];
+
+function createTell(outages: OutageReport, background: Background): Tell {
+  /** @returns whether it is told */
+  async function tryToTell(send: () => Promise<unknown> | undefined): Promise<boolean> {
+    try {
+      await send();
+      return true;
+    } catch (error) {
+      outages.failed('refresh', error);
+      return false;
+    }
+  }
+
+  async function tellAgain(first: Promise<boolean>, send: () => Promise<unknown> | undefined): Promise<void> {
+    let isTold = await first;
+    for (const pauseMs of tellAgainMs) {
+      if (isTold) return;
+      await wait(pauseMs, undefined, { ref: false });
+      isTold = await tryToTell(send);
+    }
+  }
+
+  return (send) => {
+    const first = tryToTell(send);
+    background.run(first);
+    // No response waits for the pauses.
+    background.outlive(tellAgain(first, send));
+  };
+}
+
+/** One exchange with its deadline, its event and its rest after a failure. */
+function createStart(
+  parts: ExchangeParts,
+  { emit, timeoutMs, callLifeMs }: { readonly emit: Emit; readonly timeoutMs: number; readonly callLifeMs?: number },
+  resting: {
+    set(token: string, value: true, options: { readonly ttl: number }): unknown;
+    delete(token: string): unknown;
+  },
+) {
+  const lifeMs = Math.max(callLifeMs ?? defaultCallLifeMs, timeoutMs);
+
+  return async (holder: Holder, exchanging: Exchange): Promise<Refreshed> => {
+    const { token } = holder;
+    let isReported = false;
+    const report = (error: AuthError): void => {
+      resting.set(token, true, { ttl: restMs(error) });
+      if (!isReported) emit({ type: 'refresh_failed', ...causeOf(error) });
+      isReported = true;
+    };
+    const slow = setTimeout(() => report(outOfTime()), timeoutMs).unref();
+    // Kept here and not after the deadline: whenever the answer arrives, the old token is spent.
+    const work = async (signal: AbortSignal): Promise<Refreshed> => {
+      const refreshed = await exchange(parts, holder, exchanging, signal);
+      resting.delete(token);
+      return refreshed;
+    };
+    try {
+      return await withDeadline(work, lifeMs, outOfTime);
+    } catch (cause) {
+      if (cause instanceof VariantRefused) throw cause;
+      const error = cause instanceof AuthError ? cause : outOfTime(cause);
+      report(error);
+      throw error;
+    } finally {
+      clearTimeout(slow);
+    }
+  };
+}
+
+function restMs({ retryAfter = defaultRestSeconds }: AuthError): number {
+  return Math.min(Math.max(retryAfter, 1), maxRestSeconds) * 1000;
+}
+
+function outOfTime(cause?: unknown): AuthError {
+  return new AuthError('provider_unavailable', { cause, reason: 'timeout', retryAfter: 5 });
+}
