@@ -97,7 +97,7 @@ describe.each(clients)('the same answer, for %s', (_title, post) => {
   it.each([
     ['smtp', 'provider_unavailable', 'unexpected_failure'],
     ['quota', 'rate_limited', 'over_email_send_rate_limit'],
-    ['not_authorized', 'invalid_request', 'email_address_not_authorized'],
+    ['not_authorized', 'action_failed', 'email_address_not_authorized'],
   ] as const)('while emails fail (%s): only the operators are informed', async (mailFailure, code, reason) => {
     await start({ standIn: { autoconfirm: false, mailFrequency: 0 } });
     app.supabase.addUser({ email: 'new@example.com', password: 'long enough', confirmed: false });
