@@ -277,8 +277,7 @@ describe('tokens that wait for a second factor', () => {
     ['{"accessToken":"a","provider":7,"refreshToken":null}', { accessToken: 'a' }],
     [JSON.stringify({ ...google, more: 'x' }), google],
   ])('of another process are read from %j', async (answer, read) => {
-    const take: SharedCoordinator['take'] = () =>
-      Promise.resolve({ answer, turnMs: 1 });
+    const take: SharedCoordinator['take'] = () => Promise.resolve({ answer, turnMs: 1 });
     expect(await hold({ ...createShared(), take }).find('one', oauth)).toStrictEqual(read);
   });
 
