@@ -257,6 +257,18 @@ describe('an answer', () => {
     expect(settled('a')).toBeUndefined();
   });
 
+  it('of a token in between counts little for the share of its user', async () => {
+    const { exchange, settled } = setUp();
+    const text = 'x'.repeat(2_700);
+    const own = (token: string) => ({ ...to(token), text, owner: 'ada' });
+    for (let index = 0; index < 500; index += 1) {
+      await exchange(`${index}`, own(`${index}+`));
+      await exchange(`${index}+`, own(`${index}++`), [`${index}`]);
+    }
+    const left = Array.from({ length: 500 }, (_, index) => settled(`${index}`)).filter((each) => each !== undefined);
+    expect(left).toHaveLength(500);
+  });
+
   it('is gone once it is forgotten', async () => {
     const { exchange, refresh, settled } = setUp();
     for (const token of ['a', 'x']) await exchange(token, to(`${token}2`));
@@ -481,6 +493,39 @@ describe('several processes', () => {
     }
     // It is no refusal of the provider's.
     expect((await two.exchange('a', to('x'))).answer).toEqual(to('x'));
+  });
+
+  it('ask before they give what led to a token that the provider gave again here and rotated elsewhere', async () => {
+    const { one, two } = setUpTwo();
+    await one.exchange('a', to('b'));
+    await one.exchange('b', { ...to('b'), text: 'again' }, ['a']);
+    await told();
+    await two.exchange('b', to('c'));
+    expect(one.settled('a')).toBeUndefined();
+    expect((await one.exchange('a', never)).answer).toEqual(to('c'));
+  });
+
+  it('use the answer of a token that the provider gave again where neither it nor the coordinator answers', async () => {
+    const { shared, one } = setUpTwo();
+    await one.exchange('a', { ...to('a'), text: 'again' });
+    shared.isDown = true;
+    expect(await one.exchange('a', never)).toMatchObject({ answer: { text: 'again' }, isNew: false });
+  });
+
+  it('answer a token by the one that a browser holds, never by one in between', async () => {
+    const { shared, one, two } = setUpTwo();
+    const settle = shared.settle.bind(shared);
+    await one.exchange('a', to('b'));
+    await two.exchange('a', never);
+    // Two knows the own answer of `b`, which is answered by `a` then.
+    await two.exchange('b', to('c'));
+    await one.exchange('b', never, ['a']);
+    await settle('b', { answer: '{"kind":"by","token":"a"}', weight: 2e11, ttlMs: day });
+    const further = JSON.stringify({ kind: 'renewed', token: 'd', text: 'of d', steps: 3 });
+    await settle('a', { answer: further, weight: 3e11, ttlMs: day });
+    expect((await two.exchange('c', never, ['b'])).answer).toEqual(to('d'));
+    await told();
+    expect((await shared.take('c')).answer).toBe('{"kind":"by","token":"a"}');
   });
 
   it('ask once more for a token that the provider gave again here and rotated elsewhere', async () => {

@@ -86,6 +86,11 @@ export function isFor(answer: Answer, holder: Holder): boolean {
   return answer.kind !== 'renewed' || answer.token !== holder.token || holder.isNewer(answer.text);
 }
 
+/** Whether the provider gave the newest token again, so that another process may exchange it at any time. */
+export function mayHaveLedOn(answer: Renewed | Ended): boolean {
+  return answer.kind === 'renewed' && answer.reissuedAt !== undefined;
+}
+
 /** Whether it may be kept. */
 export function isKept(answer: Answer): boolean {
   return answer.kind !== 'renewed' || answer.text.length <= maxCharacters;
@@ -216,15 +221,26 @@ function createOwned(max: number, now: () => number) {
     }
   }
 
+  function drop(token: string): void {
+    const owner = ownerOf(answers.get(token));
+    if (owner !== undefined) owned.get(owner)?.delete(token);
+    answers.delete(token);
+  }
+
   return {
     get: (token: string): Standing | undefined => answers.get(token),
-    delete: (token: string): unknown => answers.delete(token),
+    delete: drop,
     set(token: string, standing: Standing, ttl: number): void {
+      drop(token);
       answers.set(token, standing, { ttl });
-      const { answer } = standing;
-      if (answer.kind === 'renewed' && answer.owner !== undefined) count(token, bytesOf(standing), answer.owner);
+      const owner = ownerOf(standing);
+      if (owner !== undefined) count(token, bytesOf(standing), owner);
     },
   };
+}
+
+function ownerOf(standing: Standing | undefined): string | undefined {
+  return standing?.answer.kind === 'renewed' ? standing.answer.owner : undefined;
 }
 
 function bytesOf({ answer }: Standing): number {

@@ -1,7 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Background } from '../tools/background.ts';
 import { AuthError } from '../errors.ts';
-import { betweenOf, closingMs, isFor, isKept, openMs, refusedMs, superseded, weightOf } from './answers.ts';
+import {
+  betweenOf,
+  closingMs,
+  isFor,
+  isKept,
+  mayHaveLedOn,
+  openMs,
+  refusedMs,
+  superseded,
+  weightOf,
+} from './answers.ts';
 import type { Answer, Answers, Ended, Holder, Renewed } from './answers.ts';
 import type { OutageReport } from './outages.ts';
 import { variantRefused } from './refresh-shared.ts';
@@ -72,7 +82,7 @@ export async function exchange(
   exchanging: Exchange,
   signal: AbortSignal,
 ): Promise<Refreshed> {
-  const { shared, outages, tell } = parts;
+  const { answers, shared, outages, tell } = parts;
   const { token } = holder;
   let own: Promise<Exchanged> | undefined;
   const once = (): Promise<Exchanged> => (own ??= exchanging.run(signal));
@@ -83,6 +93,9 @@ export async function exchange(
     outages.succeeded();
     return refreshed;
   } catch (error) {
+    const known = own === undefined ? answers.lastOf(token) : undefined;
+    // Nothing was spent by what gave the token again, so its answer is good as long as nothing else is known.
+    if (known !== undefined && isFor(known, holder)) return { answer: known, isNew: false };
     // An error of the provider's, also in another process' attempt: asking again from every process would not help it recover.
     if (own === undefined && (signal.aborted || error instanceof AuthError)) throw error;
     // It throws where the provider failed; else the coordinator did.
@@ -117,17 +130,18 @@ async function exchangeInTurn(
   const { token } = holder;
   const { attempt } = exchanging;
   const taken = await shared.take(token, { holder: attempt, accepts: (answer) => isFor(answer, holder) }, signal);
-  if ('answer' in taken) return learn(parts, holder, exchanging, await walkOn(shared, taken));
+  if ('answer' in taken) return learn(parts, holder, exchanging, await walkOn(answers, shared, taken));
   const head = headOf(answers, exchanging);
   const led = head === undefined ? undefined : await shared.look(head);
   if (head !== undefined && led !== undefined && isBeyond(answers.find(head), token, led.answer)) {
-    tell(() => shared.settle(token, { attempt, answer: { kind: 'by', token: head }, ms: led.ms }));
-    return learn(parts, holder, exchanging, { ...led, by: head });
+    const by = led.by ?? head;
+    tell(() => shared.settle(token, { attempt, answer: { kind: 'by', token: by }, ms: led.ms }));
+    return learn(parts, holder, exchanging, { ...led, by });
   }
   if (head !== undefined && led !== undefined) answers.settle(head, led.answer, led.ms);
   // The provider gave the token again just now, and none has exchanged it since.
   const recent = answers.lastOf(token);
-  if (recent?.kind === 'renewed' && recent.steps === 0 && isFor(recent, holder)) {
+  if (recent?.kind === 'renewed' && recent.token === token && isFor(recent, holder)) {
     tell(() => shared.settle(token, { attempt, answer: recent, ms: undefined }));
     return { answer: recent, isNew: false };
   }
@@ -135,10 +149,12 @@ async function exchangeInTurn(
   return conclude(parts, holder, exchanging, exchanged, (answer, ms) => shared.settle(token, { attempt, answer, ms }));
 }
 
-/** Where a browser has what the token led to, that may have been exchanged since. */
-async function walkOn(shared: SharedRefresh, found: StandingAnswer): Promise<StandingAnswer> {
+/** Where a browser has what the token led to, or the provider gave that again, it may have been exchanged since. */
+async function walkOn(answers: Answers, shared: SharedRefresh, found: StandingAnswer): Promise<StandingAnswer> {
   const { answer, ms } = found;
-  if (answer.kind !== 'renewed' || answer.steps === 0 || ms > closingMs) return found;
+  if (answer.kind !== 'renewed' || answer.steps === 0) return found;
+  const known = answers.lastOf(answer.token) ?? answer;
+  if (ms > closingMs && !mayHaveLedOn(answer) && !mayHaveLedOn(known)) return found;
   const next = await shared.look(answer.token).catch(() => undefined);
   if (next?.answer.kind !== 'renewed' || next.answer.token === answer.token) return found;
   if (next.by !== undefined) return next;
@@ -179,20 +195,22 @@ async function holdTurn(
   }
 }
 
-/** What became of tokens that the provider had given before, where they are spent. */
+/** Whether an answer says that a token is spent. */
+function isSpentBy(answer: Answer | undefined): boolean {
+  return answer?.kind === 'by' || answer === superseded || (answer?.kind === 'renewed' && answer.steps > 0);
+}
+
+/** What became of a token that the provider had given before, if it is spent. */
 async function findLater(
-  { answers, shared }: ExchangeParts,
-  { token }: Holder,
-  { token: issued, isRepeated = false }: ExchangedFor,
+  { shared }: ExchangeParts,
+  token: string,
+  issued: string,
 ): Promise<Renewed | Ended | undefined> {
-  if (issued === token) return undefined;
-  const known = answers.find(issued);
-  if (known?.kind === 'by' || (known?.kind === 'renewed' && known.steps > 0))
-    return answers.lastOf(issued) ?? superseded;
-  const found = isRepeated ? await shared?.look(issued).catch(() => undefined) : undefined;
+  const found = await shared?.look(issued).catch(() => undefined);
   if (found === undefined) return undefined;
-  const { answer } = found;
-  return answer === superseded || (answer.kind === 'renewed' && answer.steps > 0) ? answer : undefined;
+  // What was answered by this token led on from it before.
+  if (found.by === token) return superseded;
+  return isSpentBy(found.answer) ? found.answer : undefined;
 }
 
 /** Another process' answer. */
@@ -231,22 +249,33 @@ async function conclude(
   const { answers } = parts;
   const { token } = holder;
   if (exchanged.kind === 'ended') return concludeEnded(parts, holder, exchanging, exchanged, settle);
-  const later = await findLater(parts, holder, exchanged);
-  if (later !== undefined) return concludeLater(parts, holder, later, settle);
+  const { token: issued, isRepeated = false } = exchanged;
+  // The provider gives again what it has given before, and that may be spent.
+  if (issued !== token && isSpentBy(answers.find(issued)))
+    return concludeLater(parts, holder, answers.lastOf(issued) ?? superseded, settle);
   const own = renewedBy(exchanged, token);
   const { lifeMs = openMs } = exchanged;
   const isSpent = own.steps > 0;
   const standing = await settle(own, isSpent && isKept(own) ? lifeMs : undefined);
   if (standing !== undefined) return learn(parts, holder, exchanging, standing);
-  answers.leads([...(exchanging.former ?? []), token], own.token);
-  // What led to it has ended.
-  if (answers.find(token)?.kind === 'by') answers.drop(token);
-  answers.settle(token, own, isSpent ? lifeMs : closingMs);
-  leadOn(parts, token, headOf(answers, exchanging), own, lifeMs);
+  // Not before: the turn has ended in time.
+  const later = isRepeated && isSpent ? await findLater(parts, token, issued) : undefined;
+  if (later !== undefined) return concludeLater(parts, holder, later, settle);
+  keep(parts, token, exchanging, own, lifeMs);
   const last = answers.lastOf(token);
   // The first one that spent the token stays, because others already use it.
   const answer = last === undefined || !isFor(last, holder) ? own : last;
   return { answer, isNew: answer.kind === 'renewed' && answer.text === own.text };
+}
+
+/** Keeps the provider's answer here, and leads on those tokens that led to it. */
+function keep(parts: ExchangeParts, token: string, exchanging: Exchange, own: Renewed, lifeMs: number): void {
+  const { answers } = parts;
+  answers.leads([...(exchanging.former ?? []), token], own.token);
+  // What led to it has ended.
+  if (answers.find(token)?.kind === 'by') answers.drop(token);
+  answers.settle(token, own, own.steps > 0 ? lifeMs : closingMs);
+  leadOn(parts, token, headOf(answers, exchanging), own, lifeMs);
 }
 
 async function concludeEnded(
@@ -266,15 +295,18 @@ async function concludeEnded(
   return { answer, isNew: answer.kind === 'ended' };
 }
 
-/** The provider gave again what it had given before, and that is spent. */
+/** The provider gave again what it had given before, and that is spent: the token leads to what became of that. */
 async function concludeLater(
-  { answers }: ExchangeParts,
+  { answers, shared, tell }: ExchangeParts,
   { token }: Holder,
   later: Renewed | Ended,
   settle: Settle,
 ): Promise<Refreshed> {
-  if (later.kind === 'ended') await settle(later, undefined);
-  else {
+  answers.drop(token);
+  if (later.kind === 'ended') {
+    await settle(later, undefined);
+    tell(() => shared?.close(token, 0));
+  } else {
     const entry = { ...later, steps: later.steps + 1 };
     await settle(entry, closingMs);
     answers.settle(token, entry, closingMs);
@@ -312,7 +344,8 @@ function leadOn(
     const leftMs = answers.leftOf(head);
     if (answers.find(head) !== answer || leftMs === undefined) return;
     const standing = await shared?.settle(head, { answer, ms: leftMs });
-    if (standing === undefined && isSpent) await shared?.settle(token, { answer: byHead, ms: leftMs });
+    const isLed = standing === undefined || (standing.answer.kind === 'renewed' && standing.answer.token === own.token);
+    if (isLed && isSpent && answers.find(head) === answer) await shared?.settle(token, { answer: byHead, ms: leftMs });
   });
   for (const each of dropped) {
     answers.drop(each);

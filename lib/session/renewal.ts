@@ -250,14 +250,14 @@ function createAskProvider<Content>({
   signal: AbortSignal,
 ) => Promise<Exchanged> {
   /** How far the provider's clock is ahead, at least: an answer was issued before it came. In milliseconds. */
-  let aheadMs = 0;
+  let aheadMs: number | undefined;
 
   /** Called before any caller gets the answer, so that a `renewSession` costs one refresh and not one per caller. */
   async function acceptRenewed(content: Content, start: RefreshStart): Promise<Exchanged> {
     const next = source.toStored(content);
     const { token, pair } = holderOf(source, next);
-    const isRepeated = next.issuedAt < start.at + aheadMs - repeatedMs;
-    aheadMs = Math.max(aheadMs, next.issuedAt - now());
+    const isRepeated = next.issuedAt < start.at + (aheadMs ?? 0) - repeatedMs;
+    aheadMs = Math.max(aheadMs ?? -Infinity, next.issuedAt - now());
     await revocations.acceptRenewed(revocations.keysOf(next, pair), start, revocationMs(next.tokenLifetimeMs));
     // A browser that holds an earlier token may ask for as long as the new ones are valid, and exchange none.
     return {
