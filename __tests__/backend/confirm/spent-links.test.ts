@@ -1,4 +1,4 @@
-import { startBackendApp } from '../../support/backend-app.ts';
+import { ada, postForm, startBackendApp } from '../../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../../support/backend-app.ts';
 import { createPageBrowser } from '../../support/page-browser.ts';
 import type { PageBrowser } from '../../support/page-browser.ts';
@@ -30,6 +30,28 @@ async function askForMail(): Promise<readonly string[]> {
   ]);
   return app.supabase.mails.map(({ to }) => to);
 }
+
+describe('a spent link that someone presses who is signed in', () => {
+  const press = async (visitor: ReturnType<BackendApp['visitor']>, type: string, tokenHash: string) => {
+    const fields = { token_hash: tokenHash, type, returnTo: '/account' };
+    const page = await postForm(visitor, '/auth/confirm', fields);
+    const json = await visitor.postJson('/auth/confirm', fields);
+    return [page.status, page.headers.location, json.status];
+  };
+
+  it.each(['signup', 'email', 'magiclink', 'email_change'])(
+    'counts as a second press just after the sign-in, and says that it is used later: %s',
+    async (type) => {
+      await start();
+      const visitor = app.visitor();
+      await postForm(visitor, '/auth/login', { email: ada.email, password: ada.password });
+      app.clock.advance(59_000);
+      expect(await press(visitor, type, 'spent')).toEqual([303, '/account', 200]);
+      app.clock.advance(2_000);
+      expect(await press(visitor, type, 'pkce_made_up')).toEqual([400, undefined, 400]);
+    },
+  );
+});
 
 describe('where "Request a new one" is said, a button does it', () => {
   it.each(['signup', 'email', 'magiclink'])(

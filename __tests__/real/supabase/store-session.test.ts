@@ -42,7 +42,7 @@ describeGoTrue('tokens that the application has, of a project with a shared secr
     const done = await store(visitor, await tokensOf(real.project, user), '/account');
     expect([done.status, done.json]).toEqual([200, { redirectTo: '/account' }]);
     expect(await whoIs(visitor)).toBe(user.id);
-    expect(hooks).toEqual([[user.id, ['req', 'returnTo']]]);
+    expect(hooks).toEqual([[user.id, ['req', 'returnTo', 'identities']]]);
     const { data } = await real.app.asVisitor(visitor, (client) => client.auth.getUser());
     expect(data.user.id).toBe(user.id);
     expect((await real.project.refresh(sessionOf(visitor).refresh_token)).status).toBe(200);

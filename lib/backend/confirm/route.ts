@@ -116,8 +116,19 @@ async function urlOfFirstPress(
 ): Promise<string | undefined> {
   const needs = (await readPending(backend, request))?.needs ?? [];
   if (needs[0] === 'account') return stepUrl(backend, request, 'account', returnTo);
-  if (!isForPassword(backend, type)) return (await request.resolveSession()) === null ? undefined : returnTo;
+  if (!isForPassword(backend, type)) return (await isJustSignedIn(request)) ? returnTo : undefined;
   return needs.includes('password') ? stepUrl(backend, request, 'password', returnTo) : undefined;
+}
+
+/** Seconds from a sign-in in which a used link counts as that sign-in's own. */
+const secondPressSeconds = 60;
+
+/** Whether the session began just now. A session of before says nothing of a link that was used up: it may even be another user's. */
+async function isJustSignedIn(request: AuthRequest): Promise<boolean> {
+  const { freshSignIn, now } = request.definition;
+  const session = await request.resolveSession();
+  const at = session === null ? undefined : freshSignIn.authenticatedAt(session);
+  return at !== undefined && now() / 1000 - at < secondPressSeconds;
 }
 
 /** @throws {AuthError} `invalid_request` */
