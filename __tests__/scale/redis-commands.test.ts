@@ -5,6 +5,7 @@ import { createMemoryApp, createMemoryBrowser, tokenLifetimeMs, visit } from '..
 import type { MemoryApp, MemoryBrowser } from '../support/memory-sessions.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';
+import { until } from '../support/until.ts';
 
 interface Sent {
   readonly command: 'HGET' | 'EVAL';
@@ -108,5 +109,28 @@ describe('sessions', () => {
     browser.receive(resolution);
     await new Promise((resolve) => setImmediate(resolve));
     expect(take()).toEqual({ HGET: 0, EVAL: 1, roundTrips: 1 });
+  });
+
+  it('need three more scripts and one more look-up for a refresh where the browser still sends an earlier token', async () => {
+    const { app, take, browser } = setUp();
+    app.clock.advance(tokenLifetimeMs);
+    // Its response is lost.
+    await visit(app, browser.header());
+    app.clock.advance(tokenLifetimeMs);
+    take();
+    const resolution = await visit(app, browser.header());
+    expect([resolution.session?.accessToken, app.provider.calls]).toEqual([
+      'access for refresh-3',
+      ['refresh-1', 'refresh-2'],
+    ]);
+    const sent = { HGET: 0, EVAL: 0 };
+    // No request waits for the last two.
+    await until(() => {
+      const { HGET, EVAL } = take();
+      sent.HGET += HGET;
+      sent.EVAL += EVAL;
+      return sent.EVAL >= 2 + 3;
+    });
+    expect(sent).toEqual({ HGET: 2 + 2 + 2, EVAL: 2 + 3 });
   });
 });

@@ -94,7 +94,7 @@ export async function exchange(
     return refreshed;
   } catch (error) {
     const known = own === undefined ? answers.lastOf(token) : undefined;
-    // Nothing was spent by what gave the token again, so its answer is good as long as nothing else is known.
+    // The provider gave this token again, so it still works: its last answer is better than none.
     if (known !== undefined && isFor(known, holder)) return { answer: known, isNew: false };
     // An error of the provider's, also in another process' attempt: asking again from every process would not help it recover.
     if (own === undefined && (signal.aborted || error instanceof AuthError)) throw error;

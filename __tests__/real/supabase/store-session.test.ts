@@ -5,7 +5,7 @@ import type { Answer, Visitor } from '../../support/visitor.ts';
 import { sessionOf, useRealApp } from '../support/application.ts';
 import type { Setup } from '../support/application.ts';
 import { describeGoTrue, describeOwnGoTrue } from '../support/describe-with.ts';
-import { createSigningKey } from '../support/gotrue.ts';
+import { createSigningKey, phoneProvider } from '../support/gotrue.ts';
 import type { Project, User } from '../support/project.ts';
 import { thirdPartyTokens } from '../support/third-party.ts';
 
@@ -110,16 +110,7 @@ describeOwnGoTrue('tokens that the application has, of a project with signing ke
     ...setup,
     gotrue: {
       keys: [createSigningKey('one')],
-      settings: {
-        GOTRUE_EXTERNAL_PHONE_ENABLED: 'true',
-        GOTRUE_SMS_AUTOCONFIRM: 'false',
-        GOTRUE_SMS_PROVIDER: 'twilio',
-        GOTRUE_SMS_TWILIO_ACCOUNT_SID: 'x',
-        GOTRUE_SMS_TWILIO_AUTH_TOKEN: 'y',
-        GOTRUE_SMS_TWILIO_MESSAGE_SERVICE_SID: 'z',
-        GOTRUE_SMS_TEST_OTP: `${phone}:123456`,
-        GOTRUE_SMS_TEST_OTP_VALID_UNTIL: '2099-01-01T00:00:00Z',
-      },
+      settings: phoneProvider(phone),
     },
   });
 

@@ -6,7 +6,7 @@ import type { PageBrowser } from '../../support/page-browser.ts';
 import { setSession, useRealApp } from '../support/application.ts';
 import type { RealApp } from '../support/application.ts';
 import { describeGoTrue, describeOwnGoTrue } from '../support/describe-with.ts';
-import { createSigningKey } from '../support/gotrue.ts';
+import { createSigningKey, phoneProvider } from '../support/gotrue.ts';
 import { anotherMailIsAllowed, linkFields } from '../support/mail-links.ts';
 import type { Mail } from '../support/mail-sink.ts';
 import { newUser } from '../support/project.ts';
@@ -187,16 +187,7 @@ describeOwnGoTrue('the words for an account without an address', () => {
     guarded: { '/danger': { adapter: 'backend', maxAge: 1 } },
     gotrue: {
       keys: [createSigningKey('one')],
-      settings: {
-        GOTRUE_EXTERNAL_PHONE_ENABLED: 'true',
-        GOTRUE_SMS_AUTOCONFIRM: 'false',
-        GOTRUE_SMS_PROVIDER: 'twilio',
-        GOTRUE_SMS_TWILIO_ACCOUNT_SID: 'x',
-        GOTRUE_SMS_TWILIO_AUTH_TOKEN: 'y',
-        GOTRUE_SMS_TWILIO_MESSAGE_SERVICE_SID: 'z',
-        GOTRUE_SMS_TEST_OTP: `${phone}:123456`,
-        GOTRUE_SMS_TEST_OTP_VALID_UNTIL: '2099-01-01T00:00:00Z',
-      },
+      settings: phoneProvider(phone),
     },
   });
 
