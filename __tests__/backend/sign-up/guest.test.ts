@@ -57,6 +57,57 @@ it('takes a form that is sent twice, and a corrected address', async () => {
   expect(lastMail()?.to).toBe(account.email);
 });
 
+describe('a guest who asks for the email of the sign-up again', () => {
+  const resend = (visitor: Visitor, email: string) => postForm(visitor, '/auth/resend', { email });
+  const mailsTo = (email: string) => app.supabase.mails.filter(({ to }) => to === email);
+
+  it('gets it, and its link completes the account', async () => {
+    const visitor = await startWithGuest();
+    app.supabase.switches.mailFrequency = 0;
+    const { id } = await userOf(visitor);
+    await postForm(visitor, '/auth/signup', account);
+    expect((await resend(visitor, 'GUS@example.com')).status).toBe(200);
+    expect(mailsTo(account.email)).toHaveLength(2);
+    await postForm(visitor, '/auth/confirm', { token_hash: lastMail()?.tokenHash ?? '', type: 'email_change' });
+    expect(await userOf(visitor)).toMatchObject({ id, email: account.email, isAnonymous: false });
+    expect((await app.visitor().postJson('/auth/login', account)).status).toBe(200);
+  });
+
+  it('gets the email of another sign-up as everyone does, and stays without an address', async () => {
+    const visitor = await startWithGuest();
+    app.supabase.switches.mailFrequency = 0;
+    const other = { email: 'other@example.com', password: 'long enough' };
+    await postForm(app.visitor(), '/auth/signup', other);
+    await resend(visitor, other.email);
+    expect(mailsTo(other.email).map(({ kind }) => kind)).toEqual(['signup', 'signup']);
+    await resend(visitor, account.email);
+    expect(mailsTo(account.email)).toEqual([]);
+  });
+
+  it('gets one answer for every address', async () => {
+    const visitor = await startWithGuest();
+    app.supabase.switches.mailFrequency = 0;
+    await postForm(visitor, '/auth/signup', account);
+    const answers = [];
+    for (const email of [account.email, ada.email, 'unknown@example.com']) {
+      const { status, text } = await resend(visitor, email);
+      answers.push(JSON.stringify([status, text.replaceAll(email, 'x')]));
+    }
+    expect(new Set(answers).size).toBe(1);
+  });
+
+  it('gets none where the session has ended at Supabase', async () => {
+    const visitor = await startWithGuest();
+    await postForm(visitor, '/auth/signup', account);
+    const cookie = visitor.cookies.get(app.cookieName) ?? '';
+    const { access_token: token } = JSON.parse(Buffer.from(cookie.slice('base64-'.length), 'base64url').toString());
+    app.supabase.revokeSession(JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString()).session_id);
+    const sent = app.supabase.mails.length;
+    expect((await resend(visitor, account.email)).status).toBe(200);
+    expect(app.supabase.mails).toHaveLength(sent);
+  });
+});
+
 it('is complete at once if the project confirms no addresses', async () => {
   const visitor = await startWithGuest(true);
   const guest = await userOf(visitor);

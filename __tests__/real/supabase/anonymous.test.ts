@@ -53,6 +53,19 @@ describeGoTrue('a visitor without an account who signs up', () => {
     expect((await real.app.visitor().postJson('/auth/login', { ...person })).status).toBe(200);
   });
 
+  it('gets the email again, which completes the account', async () => {
+    const { visitor, id } = await anonymous(real);
+    const person = newUser();
+    await visitor.postJson('/auth/signup', { ...person });
+    await real.project.mails.take(person.email);
+    await anotherMailIsAllowed();
+    // GoTrue’s own resend of a sign-up answers 200 and sends nothing: it looks for the present address.
+    expect((await visitor.postJson('/auth/resend', { email: person.email })).status).toBe(200);
+    expect((await press(visitor, await real.project.mails.take(person.email))).status).toBe(303);
+    expect((await visitor.getJson('/auth/session')).json.user).toMatchObject({ id, email: person.email });
+    expect((await real.app.visitor().postJson('/auth/login', { ...person })).status).toBe(200);
+  });
+
   it('gets the same answer for an address in use', async () => {
     const answers = [];
     const unconfirmed = newUser();

@@ -3,17 +3,19 @@ import type { AuthRequest } from '../../http/request.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
-import { readCaptcha, readEmail } from '../forms/fields.ts';
+import { foldAccount, readCaptcha, readEmail } from '../forms/fields.ts';
 import { errorForForm, formRoute, redirectUrl } from '../forms/forms.ts';
 import { mailAnswer, sendMail } from '../forms/mail.ts';
 import { mailPage } from '../pages/notice.ts';
 import type { MailNotice } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
 import { mailSent } from './page.ts';
+import { addressInUse, guestSession } from './route.ts';
 import { resendAfter } from '../pages/resend.ts';
+import type { StoredContent } from '../supabase/session-cookie.ts';
 import type { SupabaseCall } from '../supabase/supabase-call.ts';
 
-/** `POST /auth/resend`: requests the confirmation email again; the response is the same for every address. */
+/** `POST /auth/resend`: requests the confirmation email again, also of a guest’s sign-up; the response is the same for every address. */
 export function resendRoute(backend: BackendContext): AuthRoute {
   const { settings } = backend;
   return formRoute(backend, {
@@ -22,19 +24,37 @@ export function resendRoute(backend: BackendContext): AuthRoute {
     async submit(request, fields, returnTo) {
       const email = readEmail(fields);
       const options = { emailRedirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
-      const ask = async ({ auth, unwrap }: SupabaseCall): Promise<null> => {
-        unwrap(await auth.resend({ type: 'signup', email, options }));
+      const guest = await guestSession(backend, request);
+      const ask = async (call: SupabaseCall): Promise<null> => {
+        const { auth, unwrap } = call;
+        // GoTrue finds a sign-up by the account's present address, and a guest has none.
+        const isOfGuest = guest !== undefined && (await waitsFor(call, guest, email));
+        if (isOfGuest) unwrap(await auth.updateUser({ email }, options));
+        else unwrap(await auth.resend({ type: 'signup', email, options }));
         return null;
       };
       const notice = { ...mailSent(settings), email, returnTo };
       try {
-        await sendMail(backend, request, { email, returnTo, sendsMail: true, ask });
+        await sendMail(backend, request, {
+          email,
+          returnTo,
+          sendsMail: true,
+          session: guest,
+          telling: addressInUse,
+          ask,
+        });
       } catch (error) {
         return tooSoon(backend, request, notice, error);
       }
       return mailAnswer(backend, request, notice);
     },
   });
+}
+
+/** Whether the guest has signed up with this address, which is not confirmed yet. Where the backend does not say so, it is not known. */
+async function waitsFor({ auth }: SupabaseCall, guest: StoredContent, email: string): Promise<boolean> {
+  const { data } = await auth.getUser(guest.access_token);
+  return foldAccount(data.user?.new_email ?? '') === foldAccount(email);
 }
 
 /** The same page, with the time until its button works again. @throws every other error, and all where the client wants JSON */

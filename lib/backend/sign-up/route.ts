@@ -30,7 +30,7 @@ interface NewAccount {
 }
 
 /** GoTrue errors that reveal an existing account to an anonymous user; a sign-up does not return them. */
-const addressInUse = ['email_exists', 'user_already_exists'];
+export const addressInUse = ['email_exists', 'user_already_exists'];
 
 /** `/auth/signup`: the form; its POST creates an account with email and password. */
 export function signUpRoute(backend: BackendContext): AuthRoute {
@@ -115,7 +115,10 @@ function createSignUp(backend: BackendContext) {
 const refuseByHook = rethrowAs('signup_refused', ({ reason }) => reason === 'unknown');
 
 /** The browser's anonymous session (`is_anonymous`), if it has one. */
-async function guestSession({ source }: BackendContext, request: AuthRequest): Promise<StoredContent | undefined> {
+export async function guestSession(
+  { source }: BackendContext,
+  request: AuthRequest,
+): Promise<StoredContent | undefined> {
   const session = await request.resolveSession();
   return session?.adapter === 'backend' && session.user.isAnonymous ? source.contentOf(session) : undefined;
 }
