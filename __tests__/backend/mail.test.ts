@@ -60,6 +60,11 @@ describe('the link of a confirmation email', () => {
 });
 
 describe('the two links of a change of address', () => {
+  const oneMore = {
+    otherLinkRequired: true,
+    message: 'Open the links in both emails: the one to your old address and the one to your new address.',
+  };
+
   it('work one after the other: the first asks for the other one, the second signs in', async () => {
     await start();
     const visitor = await app.signedIn();
@@ -81,7 +86,19 @@ describe('the two links of a change of address', () => {
     const page = await app.visitor().get(callback);
     expect([page.status, page.text.includes('One more link to open')]).toEqual([200, true]);
     expect(page.text).not.toContain('Confirmation link accepted');
-    expect((await app.visitor().getJson(callback)).json).toEqual({ redirectTo: '/' });
+    expect((await app.visitor().getJson(callback)).json).toEqual({ ...oneMore, redirectTo: '/' });
+  });
+
+  it('are told to a script as well, which learns from the first that the address is still the former one', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const [first, second] = app.supabase.sendEmailChange(ada.email);
+    const open = async (mail: typeof first): Promise<unknown> => {
+      const fields = { type: 'email_change', returnTo: '/account', token_hash: mail!.tokenHash };
+      return (await visitor.postJson('/auth/confirm', fields)).json;
+    };
+    expect(await open(first)).toEqual({ ...oneMore, redirectTo: '/account' });
+    expect(await open(second)).toEqual({ redirectTo: '/account' });
   });
 });
 

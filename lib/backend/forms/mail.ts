@@ -3,7 +3,7 @@ import type { Session as SdkSession } from '@supabase/supabase-js';
 import { defined } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
-import { json, redirectOrJson } from '../../http/reply.ts';
+import { json } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { EmailConfirmationBody, MailSentBody } from '../../types.ts';
 import { outOfTime } from '../supabase/connection.ts';
@@ -36,9 +36,10 @@ export function mailAnswer(backend: BackendContext, request: AuthRequest, notice
 
 /** After the first of the two links that confirm a changed address. */
 export function otherLinkAnswer(backend: BackendContext, request: AuthRequest, returnTo: string): Reply {
-  return request.wantsJson
-    ? redirectOrJson(request, returnTo)
-    : otherLinkPage(siteFor(backend, request), request, returnTo);
+  const site = siteFor(backend, request);
+  if (!request.wantsJson) return otherLinkPage(site, request, returnTo);
+  const message = site.text.otherLinkText.plain;
+  return { ...json(200, { otherLinkRequired: true, message, redirectTo: request.urlOf(returnTo) }), hasTexts: true };
 }
 
 /** One call to the backend that may send an email, from a form that must not reveal whether an account exists. */
