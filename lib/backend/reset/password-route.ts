@@ -16,13 +16,13 @@ import { readNewPassword } from '../forms/new-password.ts';
 import { noAddressPage, passwordPage } from './page.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
-import { holdsPending, markTried } from '../sign-in/pending.ts';
+import { holdsPending, markTried, readPending } from '../sign-in/pending.ts';
 import type { PendingSignIn } from '../sign-in/pending.ts';
 import { isOwnRefusal, organizationSignIn } from '../supabase/provider-errors.ts';
 import { issuedContent } from '../supabase/session-cookie.ts';
 import { checkPresent, emailWithPassword, endOtherSessions, isOfOrganization, setPassword } from './set-password.ts';
 import { advance, prepareSignIn, stepUrl, storeSignIn } from '../sign-in/sign-in.ts';
-import { accountFirst } from '../sign-in/step-up.ts';
+import { accountFirst, secondFactorFirst } from '../sign-in/step-up.ts';
 import { endOver, hasNoAddress, renewDenied, sessionOf, signInFirst, subjectOf } from '../sign-in/subject.ts';
 import type { Subject } from '../sign-in/subject.ts';
 
@@ -47,7 +47,10 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
     },
     async (request, fields) => {
       const subject = await findSubject(backend, request, fields);
-      const returnTo = readReturnTo(request, fields, subject?.pending?.returnTo);
+      const pending = subject === undefined ? await readPending(backend, request) : subject.pending;
+      const returnTo = readReturnTo(request, fields, pending?.returnTo);
+      if (subject === undefined && pending?.needs.join() === 'factor')
+        return secondFactorFirst(backend, request, formUrl(backend, request, returnTo));
       if (subject === undefined && isOfSession(backend, request, fields))
         return signInFirst(request, formUrl(backend, request, returnTo));
       if (subject?.pending === undefined && subject?.session.user.isAnonymous === true)

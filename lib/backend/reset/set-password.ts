@@ -4,7 +4,7 @@ import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import type { BackendSession } from '../../types.ts';
 import { tokenLifetimeMs } from '../../session/jwt.ts';
-import { asIssued, providersOf } from '../supabase/account.ts';
+import { asIssued, isSessionOver, providersOf } from '../supabase/account.ts';
 import type { BackendContext } from '../context.ts';
 import { rethrowAs, foldAccount } from '../forms/fields.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
@@ -80,7 +80,11 @@ async function checkPassword(
 const isWrongPassword = (error: unknown): boolean =>
   error instanceof AuthError && error.code === 'current_password_wrong';
 
-/** As `checkOwn`, and with the backend's present address where the one in the token was changed elsewhere since. */
+/**
+ * As `checkOwn`, and with the backend's present address where the one in the token was changed elsewhere since.
+ *
+ * @throws {AuthError} as `checkOwn`; see also `isSessionOver`
+ */
 export async function checkPresent(
   backend: BackendContext,
   request: AuthRequest,
@@ -105,7 +109,10 @@ async function presentEmail(
   { accessToken, user }: BackendSession,
 ): Promise<string | undefined> {
   const ask = supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.getUser(accessToken)).user);
-  const present = await ask.catch(() => undefined);
+  const present = await ask.catch((error: unknown) => {
+    if (isSessionOver(error)) throw error;
+    return undefined;
+  });
   return present?.id === user.id && present.email !== '' ? present.email : undefined;
 }
 
