@@ -251,7 +251,7 @@ export const errorTable = {
   form_refused: {
     status: 422,
     message: 'Something in the form isn’t right. Check it and try again.',
-    when: 'The option `signUp.check` refuses fields of a sign-up, which `error.fields` names, or `signUp.data` returns more than 4 KB.',
+    when: 'The option `signUp.check` refuses fields of a sign-up, which `error.fields` names, `signUp.data` returns more than 4 KB, or a new password needs an email’s link or an address first.',
   },
   same_password: {
     status: 422,

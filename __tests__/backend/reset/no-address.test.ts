@@ -34,9 +34,13 @@ it.each(['/auth/password', '/auth/forgot'])(
   },
 );
 
-it('a script that sends a new password is led to the page that says so', async () => {
+it('a script that sends a new password learns that none was saved, and where a page says so', async () => {
   const body = { currentPassword: 'x', password: 'a whole new password' };
-  const answer = await browser.jar.postJson('/auth/password', body);
-  expect([answer.status, answer.json]).toEqual([200, { redirectTo: '/auth/password' }]);
+  const { status, json } = await browser.jar.postJson('/auth/password', body);
+  const message = 'Your account has no email address. A password needs one.';
+  expect([status, json]).toEqual([
+    422,
+    { error: { status, code: 'form_refused', message }, redirectTo: '/auth/password' },
+  ]);
   expect(app.supabase.mails).toEqual([]);
 });

@@ -759,15 +759,19 @@ describe('a signed-in user', () => {
     expect(app.supabase.sessionsOf(ada.email)).toHaveLength(1);
   });
 
-  it('without a password is redirected to /auth/forgot', async () => {
+  it('without a password is redirected to /auth/forgot, and a script learns why', async () => {
     await start({ standIn: { oauthEmail: 'git@example.com' } });
     const visitor = app.visitor();
     const begin = await visitor.get('/auth/login?provider=github');
     await visitor.get((await app.supabase.authorize(begin.location, { approve: true })).href);
     const page = await visitor.get('/auth/password?returnTo=/account');
     expect([page.status, page.headers.location]).toEqual([303, '/auth/forgot?returnTo=%2Faccount']);
-    const answer = await visitor.postJson('/auth/password', { currentPassword: 'x', password: fresh });
-    expect(answer.json).toEqual({ redirectTo: '/auth/forgot' });
+    const { status, json } = await visitor.postJson('/auth/password', { currentPassword: 'x', password: fresh });
+    const message = 'Nothing was saved. Ask for a link by email to choose a password.';
+    expect([status, json]).toEqual([
+      422,
+      { error: { status, code: 'form_refused', message }, redirectTo: '/auth/forgot' },
+    ]);
     await visitor.postJson('/auth/forgot', { email: 'git@example.com' });
     const fields = { token_hash: app.supabase.mails.at(-1)!.tokenHash, type: 'recovery' };
     await postForm(visitor, '/auth/confirm', fields);
@@ -835,7 +839,7 @@ describe('a change of the password', () => {
     const visitor = await app.signedIn({ claims: { email: '' } });
     expect((await visitor.get('/auth/password')).headers.location).toBe('/auth/forgot');
     const answer = await visitor.postJson('/auth/password', { currentPassword: ada.password, password: fresh });
-    expect(answer.json).toEqual({ redirectTo: '/auth/forgot' });
+    expect([answer.status, answer.json.redirectTo]).toEqual([422, '/auth/forgot']);
   });
 
   it('can be retried after an outage by a session with a second factor', async () => {

@@ -3,6 +3,7 @@ import { answerWithin } from '../../tools/deadline.ts';
 import { defined } from '../../tools/json.ts';
 import { AuthError, isOutage } from '../../errors.ts';
 import type { Fields } from '../../http/body.ts';
+import { challengeWith } from '../../http/error-reply.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { redirect, redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
@@ -12,6 +13,7 @@ import type { BackendContext } from '../context.ts';
 import { isSessionOver, needsFactor } from '../supabase/account.ts';
 import { FormProblem, readCaptcha, foldAccount } from '../forms/fields.ts';
 import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
+import type { Next } from '../forms/forms.ts';
 import { readNewPassword } from '../forms/new-password.ts';
 import { noAddressPage, passwordPage } from './page.ts';
 import { linkExpiredPage } from '../pages/notice.ts';
@@ -172,13 +174,13 @@ interface Form {
   readonly returnTo: string;
 }
 
-/** @returns the next URL */
+/** @returns the next URL, or as `changePassword` */
 async function save(
   backend: BackendContext,
   request: AuthRequest,
   subject: Subject | undefined,
   form: Form,
-): Promise<string> {
+): Promise<Next> {
   if (subject === undefined) throw new AuthError('link_expired');
   if (!isFormOf(subject, form.fields)) throw otherAccount();
   const password = readNewPassword(form.fields, backend.settings.passwordMinLength);
@@ -227,19 +229,17 @@ async function sessionBeside(request: AuthRequest, { session }: PendingSignIn): 
 /**
  * Signs in with the current password, which the backend would not check, and continues with that session.
  *
- * @returns the next URL
+ * @returns the next URL, or as `withoutPassword`
  */
 async function changePassword(
   backend: BackendContext,
   request: AuthRequest,
   session: BackendSession,
   change: Change,
-): Promise<string> {
+): Promise<Next> {
   if (isOfOrganization(session)) throw organizationSignIn();
-  const { passwordPath, forgotPath } = backend.settings;
   const email = emailWithPassword(session);
-  // The page says so to an account that has no address.
-  if (email === null) return localUrl(request, hasNoAddress(session) ? passwordPath : forgotPath, change.returnTo);
+  if (email === null) return withoutPassword(backend, request, session, change.returnTo);
   const currentPassword = change.fields.get('currentPassword') ?? '';
   const given = { email, password: currentPassword, ...readCaptcha(change.fields) };
   const issued = await checkPresent(backend, request, session, given);
@@ -249,6 +249,21 @@ async function changePassword(
     if (error instanceof AuthError) await backend.supabase.discard(issued);
     throw error;
   }
+}
+
+/** No password is known that could be changed: a page leads on, and a script gets the words with that page's URL. */
+function withoutPassword(
+  backend: BackendContext,
+  request: AuthRequest,
+  session: BackendSession,
+  returnTo: string,
+): Next {
+  const { passwordPath, forgotPath } = backend.settings;
+  const [path, message] = hasNoAddress(session)
+    ? [passwordPath, 'Your account has no email address. A password needs one.']
+    : [forgotPath, 'Nothing was saved. Ask for a link by email to choose a password.'];
+  const url = localUrl(request, path, returnTo);
+  return request.wantsJson ? challengeWith(request, new AuthError('form_refused', { message }), url) : url;
 }
 
 /** Continues with the session that the current password returned. */
