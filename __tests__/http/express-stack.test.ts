@@ -16,13 +16,7 @@ import {
   stackedAdapters,
   stackedHandlers,
 } from '../../lib/http/mount/express-stack.ts';
-import {
-  createMountCheck,
-  isAnsweredLater,
-  isAuthRoute,
-  isRival,
-  mountedElsewhere,
-} from '../../lib/http/mount/mounts.ts';
+import { findMisuse, isAnsweredLater, isAuthRoute, isRival, mountedElsewhere } from '../../lib/http/mount/mounts.ts';
 import { createPathMatcher } from '../../lib/tools/paths/path-matcher.ts';
 import { sendText } from '../support/hosts.ts';
 import { applicationOf, createAdapter, passed, routerOf } from '../support/mounted-adapter.ts';
@@ -489,7 +483,7 @@ describe('a protected path that is answered before the adapter', () => {
 
 /** The problems of a request, without the name of the adapter. */
 const problemsOf = (request: Passed): string | undefined =>
-  createMountCheck(request.definition)(request)?.message.replace(/^b2bAuth: /, '');
+  findMisuse(request, true)?.message.replace(/^b2bAuth: /, '');
 
 const swallowed = expect.stringMatching(/^it is mounted by a pattern that takes the whole path/);
 
@@ -545,50 +539,17 @@ describe('an adapter below a pattern', () => {
   });
 });
 
-describe('the check of a mount path', () => {
-  /** Says how often the check has looked at the adapter, for requests below these paths. */
-  function createLooks(): (...prefixes: readonly string[]) => number {
-    let looks = 0;
-    const adapter = Object.defineProperty(createAdapter(), 'protectedRoutes', {
-      get() {
-        looks += 1;
-        return [];
-      },
-    });
-    const check = createMountCheck(adapter);
-    // The first request also looks for a warning.
-    check(passed(adapter, { prefix: '/first' }));
-    return (...prefixes) => {
-      looks = 0;
-      for (const prefix of prefixes) expect(check(passed(adapter, { prefix }))).toBeUndefined();
-      return looks;
-    };
-  }
-
-  it('happens once per path', () => {
-    const looks = createLooks();
-    expect([looks('/one', '/two'), looks('/one', '/two', '/one'), looks('/three')]).toEqual([2, 0, 1]);
-  });
-
-  it('remembers 1,000 paths, and then begins anew', () => {
-    const looks = createLooks();
-    const known = Array.from({ length: 999 }, (_, index) => `/${index}`);
-    expect([looks(...known), looks(...known)]).toEqual([999, 0]);
-    expect([looks('/one-more'), looks('/one-more'), looks('/0'), looks('/0')]).toEqual([1, 0, 1, 0]);
-  });
-
-  it('remembers a path of up to 100 characters', () => {
-    const looks = createLooks();
-    const [short, long] = [`/${'x'.repeat(99)}`, `/${'x'.repeat(100)}`];
-    expect([looks(short), looks(short), looks(long), looks(long)]).toEqual([1, 0, 1, 1]);
-  });
-
-  it('never remembers a path with a problem', () => {
+describe('the place of an adapter', () => {
+  it('is judged while it is new, as is what else stands in the application', () => {
     const adapter = createAdapter({ protectedRoutes: ['/one/account'] });
-    const check = createMountCheck(adapter);
-    const requests = ['/two', '/two', '/one'].map((prefix) => check(passed(adapter, { prefix }))?.message);
+    const app = applicationOf(['/', adapter], ['/other', createAdapter()]);
     const never = `b2bAuth: protectedRoutes: '/one/account' can never match, because the adapter is mounted under '/two'; patterns are root-relative, so write '/two/one/account' or mount the adapter at the root`;
-    expect(requests).toEqual([never, never, undefined]);
+    const [below, beside] = [passed(adapter, { prefix: '/two' }), passed(adapter, { app })];
+    expect([below, beside].map((request) => findMisuse(request, true)?.message)).toEqual([
+      never,
+      expect.stringContaining('b2bAuth() is mounted twice in one application'),
+    ]);
+    expect([below, beside].map((request) => findMisuse(request, false))).toEqual([undefined, undefined]);
   });
 });
 
@@ -654,8 +615,7 @@ describe('the warnings about a mount', () => {
     const app = express();
     app.get(route, (_req, res) => void res.end());
     app.use(prefix === '' ? '/' : '/:tenant', routerOf(adapter));
-    const check = createMountCheck(adapter);
-    for (const below of [prefix, prefix, `${prefix}2`]) check(passed(adapter, { app, prefix: below }));
+    for (const isNew of [true, false, false]) findMisuse(passed(adapter, { app, prefix }), isNew);
     return codes;
   }
   const unguarded = 'EXPRESS_AUTH_ADAPTERS_UNGUARDED';
@@ -724,7 +684,7 @@ describe('a request that has passed no adapter', () => {
   it('is told of the adapter that was asked for, if that is mounted below another path', () => {
     const [b2b, backend] = [createAdapter(), createAdapter({ adapter: 'backend' })];
     const app = applicationOf(['/org', b2b], ['/shop', backend]);
-    createMountCheck(backend)(passed(backend, { app, prefix: '/shop' }));
+    findMisuse(passed(backend, { app, prefix: '/shop' }), true);
     const told = (name: 'b2b' | 'backend' | undefined, url: string): unknown =>
       /^.* do not pass it/.exec(mountedElsewhere(request(app, url), name) ?? '')?.[0];
     const [notOrg, notShop] = ['b2bAuth() is mounted below a path', 'backendAuth() is mounted under /shop'];

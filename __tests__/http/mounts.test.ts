@@ -730,12 +730,12 @@ describe.each(['Express 4', 'Express 5'] as const)('an adapter that no search fi
     }
   });
 
-  it('never sees a pattern below one of its mount paths', async () => {
+  it('never sees a pattern, until a request comes below a path where it does', async () => {
     const found = await answers(
       (app) => app.use('/:tenant', hidden(b2bOfKit({ protectedRoutes: '/one/account' }))),
-      ['/one/x', '/two/x', '/one/x'],
+      ['/two/x', '/one/x', '/two/x'],
     );
-    expect(found).toEqual([passed, expect.stringContaining("'/one/account' can never match"), passed]);
+    expect(found).toEqual([expect.stringContaining("'/one/account' can never match"), passed, passed]);
   });
 
   it('is checked beside each adapter that a request has passed before', async () => {

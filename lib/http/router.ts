@@ -2,6 +2,7 @@ import type { Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createPathMatcher, widenForConnect } from '../tools/paths/path-matcher.ts';
 import { AuthError } from '../errors.ts';
+import type { ConfigurationError } from '../errors.ts';
 import { passAdapter } from './passed-adapters.ts';
 import type { AuthRequest } from './request.ts';
 import { refuseCrossSite, refuseUnintended } from './origin.ts';
@@ -11,7 +12,7 @@ import { challengeRedirect, refuse } from './error-reply.ts';
 import { useExpress } from './express.ts';
 import type { Next } from './next.ts';
 import { guard } from './guard/guard.ts';
-import { createMountCheck, isAnsweredLater } from './mount/mounts.ts';
+import { findMisuse, isAnsweredLater } from './mount/mounts.ts';
 import { stylesheetFor } from '../pages/style.ts';
 import { rememberFactors } from './guard/step-up.ts';
 import { showReply } from './reply.ts';
@@ -57,7 +58,16 @@ export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: re
       isPage(target, matches) || (target !== req.url && isRewritten(path, pathOf(target)) && isPage(path, matches))
     );
   };
-  const checkMount = createMountCheck(definition);
+  let isMountedRightly = false;
+  /** Its place is judged until a request shows that it is right; what a request shows by itself, each time. */
+  const checkMount = (request: AuthRequest, path: string): ConfigurationError | undefined => {
+    const { preceding, following, prefix } = request;
+    const showsNothing = preceding === undefined && following === undefined && (prefix === '' || path !== '/');
+    if (isMountedRightly && showsNothing) return undefined;
+    const misuse = findMisuse(request, !isMountedRightly);
+    isMountedRightly ||= misuse === undefined;
+    return misuse;
+  };
 
   return routerOf(definition, (req, res, next) => {
     const request = passAdapter(definition, req, res, mountPath(req));
@@ -65,13 +75,12 @@ export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: re
       next();
       return;
     }
-    const misuse = checkMount(request);
-    request.misuse = misuse;
-    if (misuse !== undefined) {
-      next(misuse);
+    const path = pathOf(req.url ?? '/');
+    request.misuse = checkMount(request, path);
+    if (request.misuse !== undefined) {
+      next(request.misuse);
       return;
     }
-    const path = pathOf(req.url ?? '/');
     const route = routeAt.get(path) ?? routeAt.get(comparablePath(path));
     const fullPath = request.prefix + path;
     if (route !== undefined) void serve(request, route, next);

@@ -6,11 +6,15 @@ import type { Adapter } from '../adapter.ts';
  * router 2.0 to 2.3. Unknown structures are skipped, and skipped paths stay guarded.
  */
 
-/** An adapter in the stack of an application. */
-interface StackedAdapter {
-  readonly definition: Adapter;
-  /** The rest of a path that the adapter would see; `undefined` where Express would not reach it. */
+/** A handler in the stack of an application. */
+interface Stacked {
+  readonly handle: object;
+  /** The rest of a path that the handler would see; `undefined` where Express would not reach it. */
   readonly restOf: (path: string) => string | undefined;
+}
+
+interface StackedAdapter extends Pick<Stacked, 'restOf'> {
+  readonly definition: Adapter;
 }
 
 interface Layer {
@@ -35,28 +39,38 @@ export function adaptersBeside({ parts }: Adapter, app: unknown): readonly Stack
 
 /** The adapters in the application's stack, in mount order; none where the host has no stack, as Connect. */
 export function stackedAdapters(app: unknown): readonly StackedAdapter[] {
-  if (typeof app !== 'function') return [];
-  const base = pathOfApplication(app);
-  const restOf: StackedAdapter['restOf'] = (path) => (typeof base === 'string' ? without(base, path) : undefined);
-  return layersOf(routerIn(app)).flatMap((layer) => adaptersOf(layer, restOf));
+  return stacked(app).flatMap(({ handle, restOf }) => {
+    const definition = adapterOf(handle);
+    return definition === undefined ? [] : [{ definition, restOf }];
+  });
 }
 
-/** @param above the identities of the routers that contain the layer: a router may contain itself, as for the paths of a tree */
-function adaptersOf(
-  layer: Layer,
-  restOfRouter: StackedAdapter['restOf'],
-  above: readonly object[] = [],
-): StackedAdapter[] {
+/** The identity of every handler in the application's stack and in its routers; none where the host has no stack, as Connect. */
+export function stackedHandlers(app: unknown): readonly object[] {
+  return stacked(app).map(({ handle }) => identityOf(handle));
+}
+
+function stacked(app: unknown): Stacked[] {
+  const base = pathOfApplication(app);
+  const restOf: Stacked['restOf'] = (path) => (typeof base === 'string' ? without(base, path) : undefined);
+  return layersOfApplication(app).flatMap((layer) => stackedIn(layer, restOf));
+}
+
+/**
+ * The layer's handler, and those below it where it is a router.
+ *
+ * @param above the identities of the routers that contain the layer: a router may contain itself, as for the paths of a tree
+ */
+function stackedIn(layer: Layer, restOfRouter: Stacked['restOf'], above: readonly object[] = []): Stacked[] {
   const { handle } = layer;
   const identity = identityOf(handle);
+  if (above.includes(identity)) return [];
   const restOf = (path: string): string | undefined => {
     const rest = restOfRouter(path);
     return rest === undefined ? undefined : restBelow(layer, rest);
   };
-  const definition = adapterOf(handle);
-  if (definition !== undefined) return [{ definition, restOf }];
-  if (above.includes(identity)) return [];
-  return layersOf(handle).flatMap((inner) => adaptersOf(inner, restOf, [...above, identity]));
+  const below = layersOf(handle).flatMap((inner) => stackedIn(inner, restOf, [...above, identity]));
+  return [{ handle, restOf }, ...below];
 }
 
 /**
@@ -68,11 +82,10 @@ export function protectedBefore(
   patterns: readonly string[],
   isProtected: (path: string) => boolean,
 ): string | undefined {
-  if (typeof app !== 'function') return undefined;
   const base = String(pathOfApplication(app));
-  const layers = layersOf(routerIn(app));
+  const layers = layersOfApplication(app);
   const own = layers.findIndex((layer) =>
-    adaptersOf(layer, (path) => path).some((stacked) => stacked.definition === definition),
+    stackedIn(layer, (path) => path).some(({ handle }) => adapterOf(handle) === definition),
   );
   const samples = patterns.map((pattern) => pattern.replace(/\(\.\*\)$/, pattern.endsWith('/(.*)') ? 'x' : ''));
   return layers
@@ -87,26 +100,17 @@ export function protectedBefore(
 }
 
 /** A mounted application knows its path; below a pattern it returns something else than a text. */
-function pathOfApplication(app: object): unknown {
-  return 'path' in app && typeof app.path === 'function' ? (app.path as () => unknown).call(app) : '';
+function pathOfApplication(app: unknown): unknown {
+  return typeof app === 'function' && 'path' in app && typeof app.path === 'function'
+    ? (app.path as () => unknown).call(app)
+    : '';
 }
 
-/** The identity of every handler in the application's stack and in its routers; none where the host has no stack, as Connect. */
-export function stackedHandlers(app: unknown): readonly object[] {
-  return typeof app === 'function' ? layersOf(routerIn(app)).flatMap((layer) => handlersOf(layer)) : [];
-}
-
-/** @param above the identities of the routers that contain the layer */
-function handlersOf({ handle }: Layer, above: readonly object[] = []): readonly object[] {
-  const identity = identityOf(handle);
-  if (above.includes(identity)) return [];
-  return [identity, ...layersOf(handle).flatMap((inner) => handlersOf(inner, [...above, identity]))];
-}
-
-function routerIn(app: object): unknown {
+function layersOfApplication(app: unknown): Layer[] {
+  if (typeof app !== 'function') return [];
   // Express 4 has `_router` once it is created; its `router` getter throws.
-  if ('_router' in app) return app._router;
-  return 'router' in app && !('lazyrouter' in app) ? app.router : undefined;
+  if ('_router' in app) return layersOf(app._router);
+  return 'router' in app && !('lazyrouter' in app) ? layersOf(app.router) : [];
 }
 
 function layersOf(router: unknown): Layer[] {
@@ -134,12 +138,8 @@ function restBelow(layer: Layer, path: string): string | undefined {
   } catch {
     return undefined;
   }
-  const prefix = found === true ? copy.path : pathIn(found);
+  const prefix: unknown = found === true ? copy.path : (found as { readonly path?: unknown } | null | undefined)?.path;
   return typeof prefix === 'string' ? without(prefix, path) : undefined;
-}
-
-function pathIn(match: unknown): unknown {
-  return typeof match === 'object' && match !== null && 'path' in match ? match.path : undefined;
 }
 
 /** Express continues below a prefix only where the path ends or a slash follows. */

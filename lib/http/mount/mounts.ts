@@ -3,7 +3,7 @@ import { ConfigurationError } from '../../errors.ts';
 import { partKey } from '../adapter.ts';
 import type { Adapter, OwnPath } from '../adapter.ts';
 import { adaptersBeside, protectedBefore, stackedAdapters } from './express-stack.ts';
-import { pathOf } from '../../tools/paths/request-path.ts';
+import { pathOf, tryDecode } from '../../tools/paths/request-path.ts';
 import { comparablePath, requestTarget } from '../message.ts';
 import type { HostRequest } from '../message.ts';
 
@@ -83,40 +83,22 @@ function restBelowMount({ prefix }: Passed, path: string): string | undefined {
   return path.toLowerCase().startsWith(prefix.toLowerCase()) ? path.slice(prefix.length) : undefined;
 }
 
-/** Maximum number of known mount paths, and their maximum length in characters: below `/:tenant` requests choose them. */
-const maxKnown = 1_000;
-const maxKnownLength = 100;
+/** A mount path that requests came by, for messages. */
+const prefixPart = partKey<string>('mount path');
 
 /**
- * The check whether an adapter is mounted rightly. It runs on the first request below each mount path, and again beside
- * each other adapter that a request has passed; a problem refuses every such request.
+ * Why the adapter is mounted wrongly, as far as the request shows. It is then refused.
+ *
+ * @param isNew whether no request has shown yet that the adapter is mounted rightly; the first one that does also causes the warnings
  */
-export function createMountCheck(definition: Adapter): (request: Passed) => ConfigurationError | undefined {
-  /** The mount paths without a problem, by the other adapter that the request has passed; by this one where there is none. */
-  const known = new WeakMap<Adapter, Set<string>>();
-  let hasWarned = false;
-  return (request) => {
-    const others = othersOf(request);
-    const other = others[0];
-    const beside = (other ?? request).definition;
-    const paths = known.get(beside) ?? new Set();
-    // A mount path holds no space.
-    const path = other === undefined ? request.prefix : `${other.prefix} ${request.prefix}`;
-    // The two names make a pair at most: a third adapter has the name of another one.
-    if (others.length < 2 && paths.has(path)) return undefined;
-    const problems = mountProblems(request, others);
-    definition.parts.set(lastPrefixPart, request.prefix);
-    if (problems.length > 0) return new ConfigurationError(definition.name, problems);
-    if (!hasWarned) warnOfMount(request);
-    hasWarned = true;
-    if (paths.size === maxKnown) paths.clear();
-    if (path.length <= maxKnownLength) known.set(beside, paths.add(path));
-    return undefined;
-  };
+export function findMisuse(request: Passed, isNew: boolean): ConfigurationError | undefined {
+  const { definition, prefix } = request;
+  if (isNew) definition.parts.set(prefixPart, prefix);
+  const problems = isSwallowed(request) ? [swallowed(request)] : mountProblems(request, isNew);
+  if (problems.length > 0) return new ConfigurationError(definition.name, problems);
+  if (isNew) warnOfMount(request);
+  return undefined;
 }
-
-/** The last mount path, for messages. */
-const lastPrefixPart = partKey<string>('last mount path');
 
 /**
  * Why no adapter has seen a request, where the application contains one: it is mounted below a path that the request's is not below.
@@ -130,7 +112,7 @@ export function mountedElsewhere(req: HostRequest, adapter: Adapter['adapter'] |
   );
   if (found === undefined) return undefined;
   const { definition } = found;
-  const prefix = definition.parts.find(lastPrefixPart);
+  const prefix = definition.parts.find(prefixPart);
   const where = prefix === undefined ? 'below a path' : `under ${prefix}`;
   return `${definition.name}() is mounted ${where}: requests to ${path} do not pass it; mount it at the root, and use pathPrefix to move its routes`;
 }
@@ -143,40 +125,30 @@ function isSwallowed({ definition, prefix, req }: Passed): boolean {
   if (prefix === '' || pathOf(req.url ?? '/') !== '/') return false;
   const own = adaptersBeside(definition, req.app).find((stacked) => stacked.definition === definition);
   if (own !== undefined) return ['/x', '/x/y'].every((rest) => own.restOf(prefix + rest) === '/');
+  const path = tryDecode(prefix);
   // Express 5 has the segments of a wildcard as a list, Express 4 its whole text under a number.
   return Object.entries<unknown>({ ...(req.params as object | undefined) }).some(([name, value]) => {
-    if (Array.isArray(value)) return isEndOf(prefix, value.join('/'));
-    return /^\d+$/.test(name) && typeof value === 'string' && isWhole(prefix, value);
+    if (Array.isArray(value)) return value.length > 0 && path?.endsWith(value.join('/')) === true;
+    // A text without a slash may be a part of the path that a pattern names, such as a language.
+    return (
+      /^\d+$/.test(name) && typeof value === 'string' && value.includes('/') && path === value.replace(/^\/?/, '/')
+    );
   });
 }
 
-function isEndOf(prefix: string, wildcard: string): boolean {
-  try {
-    return wildcard !== '' && decodeURIComponent(prefix).endsWith(wildcard);
-  } catch {
-    return false;
-  }
+function swallowed({ definition: { name }, prefix }: Passed): string {
+  return `it is mounted by a pattern that takes the whole path ('${prefix}' of this request), so none of its routes is reached; mount it without a path: app.use(${name}())`;
 }
 
-/** A text without a slash may be a part of the path that a pattern names, such as a language. */
-function isWhole(prefix: string, wildcard: string): boolean {
-  return (
-    wildcard.includes('/') && isEndOf(prefix, wildcard) && decodeURIComponent(prefix).length <= wildcard.length + 1
-  );
-}
-
-function mountProblems(request: Passed, others: readonly Passed[]): string[] {
+function mountProblems(request: Passed, isNew: boolean): string[] {
   const { definition, prefix, req } = request;
-  if (isSwallowed(request)) {
-    return [
-      `it is mounted by a pattern that takes the whole path ('${prefix}' of this request), so none of its routes is reached; mount it without a path: app.use(${definition.name}())`,
-    ];
-  }
   const { name, adapter, protectedRoutes } = definition;
-  const unreachable = protectedRoutes.filter((pattern) => !isReachableUnder(pattern, prefix));
+  const others = othersOf(request);
+  const unreachable = isNew ? protectedRoutes.filter((pattern) => !isReachableUnder(pattern, prefix)) : [];
   const isTwice =
     others.some((other) => other.definition === definition) ||
-    adaptersBeside(definition, req.app).filter((stacked) => stacked.definition.adapter === adapter).length > 1;
+    (isNew &&
+      adaptersBeside(definition, req.app).filter((stacked) => stacked.definition.adapter === adapter).length > 1);
   const twice = isTwice ? [`${name}() is mounted twice in one application; mount it once`] : [];
   return [
     ...unreachable.map(
@@ -188,15 +160,24 @@ function mountProblems(request: Passed, others: readonly Passed[]): string[] {
   ];
 }
 
+/** The mount paths of the last request that has passed both this adapter and another one, where they answer no path in common. */
+const apartPart = partKey<WeakMap<Adapter, string>>('mount paths beside other adapters');
+
 /** The paths that both adapters answer. */
 function clashes({ definition, prefix }: Passed, other: Passed): string[] {
-  return [...definition.ownPaths.values()].flatMap((own) => {
+  const apart = definition.parts.find(apartPart) ?? definition.parts.set(apartPart, new WeakMap());
+  // A mount path holds no space.
+  const place = `${other.prefix} ${prefix}`;
+  if (apart.get(other.definition) === place) return [];
+  const found = [...definition.ownPaths.values()].flatMap((own) => {
     const path = prefix + own.path;
     const theirs = ownPathOf(other.definition, restBelowMount(other, path));
     // Both serve the same stylesheet.
     if (theirs === undefined || (own.option === 'stylesheetPath' && theirs.option === 'stylesheetPath')) return [];
     return `${own.option}: ${definition.name}() and ${other.definition.name}() both answer '${path}'; give ${own.option} of one of them another path`;
   });
+  if (found.length === 0) apart.set(other.definition, place);
+  return found;
 }
 
 function warnOfMount({ definition, prefix, req }: Passed): void {

@@ -156,7 +156,8 @@ function isDotSegment(segment: string): boolean {
   return segment === '.' || segment === '..';
 }
 
-function tryDecode(text: string): string | undefined {
+/** `decodeURIComponent`; `undefined` for a text that it cannot decode. */
+export function tryDecode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
