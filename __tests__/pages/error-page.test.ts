@@ -16,7 +16,9 @@ function pageFor(
   const reply = errorPage({
     error: new AuthError(code, options),
     signInUrl: '/login?returnTo=%2Fa',
+    isSignedIn: false,
     canReload: false,
+    retryUrl: undefined,
     hasSession: true,
     home: '/',
     now: Date.UTC(2026, 0, 31, 9, 5, 59),

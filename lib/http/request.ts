@@ -52,6 +52,8 @@ export class AuthRequest {
   isForApi = false;
   /** The return path of an error page's sign-in link; set by a route that knows the visitor's target. */
   errorReturnTo: string | undefined;
+  /** Where "Try again" leads after an outage, in place of the sign-in; set by a form. */
+  errorRetryUrl: string | undefined;
   /** What a link to the sign-in names besides `returnTo`: what this one was asked with, or what the provider wants after it has ended the session. */
   signIn: Readonly<Record<string, string>> | undefined;
   /** The session of the cookies that `accept` refused; the request counts as one without a session. */

@@ -16,8 +16,12 @@ export interface ErrorPageParts {
   readonly account?: { readonly name: string | undefined; readonly otherUrl: string } | undefined;
   /** Whether the browser holds a session, which an outage does not end. */
   readonly hasSession: boolean;
+  /** Whether that session is known. */
+  readonly isSignedIn: boolean;
   /** Whether a reload may succeed a moment later. */
   readonly canReload: boolean;
+  /** The form's own URL, where an outage has lost the form. */
+  readonly retryUrl: string | undefined;
   /** The application's start page. */
   readonly home: string;
   /** Milliseconds since the epoch. */
@@ -44,7 +48,7 @@ export function errorPage(parts: ErrorPageParts): Reply {
     leadRole: 'alert',
     stylesheet,
     brand,
-    content: html`<p class="actions">${actionLink(parts) ?? button(home, text.backHome)}${signsIn(error) && html`<a href="${safeHref(home)}">${text.backHome}</a>`}</p>
+    content: html`<p class="actions">${actionLink(parts) ?? button(home, text.backHome)}${signsIn(parts) && html`<a href="${safeHref(home)}">${text.backHome}</a>`}</p>
 <p class="reference" dir="ltr">${error.code} <time datetime="${time}">${time.slice(0, 16).replace('T', ' ')} UTC</time></p>`,
   });
 }
@@ -124,17 +128,20 @@ const besideSignIn: ReadonlySet<AuthErrorCode> = new Set([
   'redirect_refused',
 ]);
 
-function signsIn({ code }: AuthError): boolean {
-  return !besideSignIn.has(code);
+/** Where too much was asked for, someone who is signed in can only wait. */
+function signsIn({ error: { code }, isSignedIn }: ErrorPageParts): boolean {
+  return !besideSignIn.has(code) && !(isSignedIn && code === 'rate_limited');
 }
 
 /** The single next step; it links to support where only the operators can help. `undefined` where there is none but the start page. */
-function actionLink({ error, account, signInUrl, canReload, brand }: ErrorPageParts): HtmlValue {
+function actionLink(parts: ErrorPageParts): HtmlValue {
+  const { error, account, signInUrl, canReload, retryUrl, brand } = parts;
   const { text, links } = brand;
   if (account !== undefined) return button(account.otherUrl, text.otherAccount);
   if (error.code === 'provider_refused' && links.help !== undefined) return button(links.help, text.contactSupport);
   if (canReload) return html`<a class="button" href="">${text.tryAgainButton}</a>\n`;
-  if (!signsIn(error)) return undefined;
+  if (retryUrl !== undefined) return button(retryUrl, text.tryAgainButton);
+  if (!signsIn(parts)) return undefined;
   return button(signInUrl, error.status >= 500 ? text.tryAgainButton : text.signInButton);
 }
 

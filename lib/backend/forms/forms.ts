@@ -1,7 +1,7 @@
 import { defined } from '../../tools/json.ts';
 import { pathOf } from '../../tools/paths/request-path.ts';
 import { withQuery } from '../../tools/url.ts';
-import { AuthError } from '../../errors.ts';
+import { AuthError, isOutage } from '../../errors.ts';
 import { readFields } from '../../http/body.ts';
 import type { Fields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/request.ts';
@@ -133,7 +133,7 @@ async function submitForm<About extends Found>(
   const fields = asMeant(await readFields(request.req, request.res));
   request.errorReturnTo = readReturnTo(request, fields);
   const answer = async (): Promise<Reply> => {
-    const about = await findFor(backend, request, find, fields);
+    const about = await findFor(backend, request, { form, find }, fields);
     if ('status' in about) return about;
     const { returnTo } = about;
     request.errorReturnTo = returnTo;
@@ -150,15 +150,17 @@ async function submitForm<About extends Found>(
   return backend.submitOnce(request, { fields, provesSender: form.provesSender === true, submit: answer });
 }
 
-async function findFor<About>(
+async function findFor<About extends Found>(
   { emit }: BackendContext,
   request: AuthRequest,
-  find: Find<About>,
+  { form: { path, page }, find }: { readonly form: Form<About>; readonly find: Find<About> },
   fields: Fields,
 ): Promise<About | Reply> {
   try {
     return await find(request, fields);
   } catch (error) {
+    if (page !== undefined && isOutage(error))
+      request.errorRetryUrl = localUrl(request, path, readReturnTo(request, fields));
     emit(signInFailed(error), request.startedAt);
     throw error;
   }
