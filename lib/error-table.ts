@@ -14,7 +14,7 @@ interface ErrorRow {
 export const errorTable = {
   invalid_request: {
     status: 400,
-    message: 'This link is incomplete. Go back and try again.',
+    message: 'Something in this request is missing or wrong. Go back and try again.',
     when: 'A parameter or body is malformed.',
   },
   invalid_host: {
@@ -49,7 +49,8 @@ export const errorTable = {
   },
   link_expired: {
     status: 400,
-    message: 'This link has been used or has expired. Request a new one.',
+    message:
+      'This link has been used or has expired, or a newer email replaced it. Open the newest email, or request a new link.',
     when: 'The token of an email’s link is spent or too old, or the ten minutes for a new password are over.',
   },
   authorization_expired: {
@@ -155,7 +156,7 @@ export const errorTable = {
   },
   email_disabled: {
     status: 403,
-    message: 'Signing in by email is switched off. Choose another way.',
+    message: 'This way to sign in by email is switched off. Choose another one.',
     when: 'The project does not sign in by email.',
   },
   signup_refused: {
@@ -270,7 +271,7 @@ export const errorTable = {
   },
   factor_unavailable: {
     status: 422,
-    message: 'Two-step sign-in can’t be set up for this account. Please contact support.',
+    message: 'This second factor can’t be used here. Please contact support.',
     when: 'The project has second factors switched off, the account has as many as it may have or has no email address, or its second factors cannot be asked for here.',
   },
   challenge_expired: {

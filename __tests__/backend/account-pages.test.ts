@@ -52,7 +52,8 @@ const forgotForm = (field: readonly string[]): string[] => [
   backToSignIn,
 ];
 
-const linkOver = 'alert: This link has been used or has expired. Request a new one.';
+const linkOver =
+  'alert: This link has been used or has expired, or a newer email replaced it. Open the newest email, or request a new link.';
 const ownerWays = [`Sign in → /auth/login?${queried}`, forgotPassword];
 
 const passwordLead = 'lead: For ada@example.com';
@@ -157,7 +158,8 @@ const codeForm = (field: readonly string[]): string[] => [
   '  [Email me a code]',
   backToSignIn,
 ];
-const codeSent = 'status: If you can sign in with ada@example.com , we sent a code and a link.';
+const codeSent =
+  'status: If you can sign in with ada@example.com , enter the code from our newest email, or open its link.';
 const codeSentForm = (
   field: readonly string[],
   { resendIn = '', resendAt = '', button = '  [Sign in]' } = {},
@@ -168,8 +170,8 @@ const codeSentForm = (
   ...(resendAt === '' ? [] : [`  resendAt=${resendAt}`]),
   ...field,
   button,
-  'hint: Didn’t get it? Check your spam folder.',
-  ...(resendIn === '' ? [] : [`wait: You can send another one in ${resendIn}.`]),
+  'hint: Didn’t get it? Check your spam folder. If it’s not there, try again in an hour.',
+  ...(resendIn === '' ? [] : [`wait: You can ask for another one in ${resendIn}.`]),
   'form to /auth/code',
   '  email=ada@example.com',
   returnTo,
@@ -216,7 +218,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     withoutForm(
       page(
         'Your account has no email address',
-        'lead: A password needs one. You can still sign in the way you did before.',
+        'lead: Without one, a password can’t be changed here. You can still sign in the way you did before.',
         'Continue → /account?tab=1',
         `Use another account → /auth/login?${queried}&prompt=login`,
       ),
@@ -227,7 +229,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     refused(
       '400, no form may be sent',
       'This link doesn’t work anymore',
-      'alert: It has been used or has expired. Request a new one to choose your password.',
+      'alert: It has been used or has expired, or a newer email replaced it. Request a new one to choose your password.',
       `Request a new link → /auth/forgot?${queried}`,
       backToSignIn,
     ),
@@ -261,7 +263,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     refused(
       '400, no form may be sent',
       'This link doesn’t work anymore',
-      'alert: It has been used or has expired. If an email came to your other address, its link still works.',
+      'alert: It has been used or has expired, or a newer email replaced it. If you haven’t opened the link in the email to your other address, try that one.',
       `Sign in → /auth/login?${queried}`,
     ),
   ),
@@ -345,7 +347,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     '  resendAt=1769850360000',
     ...code.empty,
     '  [Continue]',
-    'wait: You can send another one in 60 seconds.',
+    'wait: You can ask for another one in 60 seconds.',
     'form to /auth/verify',
     '  send=b',
     returnTo,

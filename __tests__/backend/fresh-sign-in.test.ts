@@ -68,7 +68,9 @@ it.each([['phone'], ['web3']])(
     const visitor = await withoutAddress([way]);
     const page = await visitor.get((await sentTo(visitor, '/danger')).href);
     expect([page.status, page.text.includes('<form')]).toEqual([200, false]);
-    expect(page.text).toContain('Your account has no email address. Sign in again the way you did before.');
+    expect(page.text).toContain(
+      'Your account has no email address. Sign in again the way you did before, or contact support.',
+    );
     expect(page.text).toContain('<a href="https://help.example/">Contact support</a>');
     const other = /href="([^"]*prompt=login)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&');
     expect((await visitor.get(other ?? '')).text).toContain('name="email"');

@@ -219,7 +219,9 @@ describe('single sign-on', () => {
 describe('a code that was emailed', () => {
   it('may be asked for without the address', () => {
     const lines = outlineOf(codePage(site, request, { ...state, step: 'code' }));
-    expect(lines).toContain('status: If you can sign in with , we sent a code and a link.');
+    expect(lines).toContain(
+      'status: If you can sign in with , enter the code from our newest email, or open its link.',
+    );
     expect(lines).toContain('  email=');
   });
 });

@@ -416,7 +416,7 @@ describe('the other pages', () => {
     ['signup', 'Confirm your email', 'Confirm and continue'],
     ['magiclink', 'Sign in', 'Sign in'],
     ['invite', 'Accept your invitation', 'Accept and continue'],
-    ['email_change', 'Confirm your new email', 'Confirm the change'],
+    ['email_change', 'Confirm the change of your email', 'Confirm the change'],
   ])('explain the purpose of a link of the type %s', (type, heading, label) => {
     const markup = markupOf(confirmPage(site, request, { tokenHash: 'pkce_1', type, returnTo: '/' }));
     expect(markup).toContain(`<h1>${heading}</h1>`);

@@ -84,7 +84,7 @@ function answering(endpoint: string, status: number, code: string): typeof fetch
 }
 
 describe('a project that does not sign in by email', () => {
-  const words = 'Signing in by email is switched off. Choose another way.';
+  const words = 'This way to sign in by email is switched off. Choose another one.';
   const paths = ['/auth/login', '/auth/signup', '/auth/forgot', '/auth/code', '/auth/resend'];
 
   it.each(paths)('says so at %s for every address, and nothing of new accounts or mails', async (path) => {

@@ -66,12 +66,12 @@ describe('another email with a code', () => {
     await start();
     const visitor = app.visitor();
     const sent = await postForm(visitor, '/auth/code', { email: ada.email });
-    expect(waitOf(sent)).toEqual({ words: 'You can send another one in 60 seconds.', opening: 'in-60' });
+    expect(waitOf(sent)).toEqual({ words: 'You can ask for another one in 60 seconds.', opening: 'in-60' });
     const resendAt = hiddenOf(sent, 'resendAt') ?? '';
     app.clock.advance(23_000);
     const wrong = await postForm(visitor, '/auth/code', { email: ada.email, code: '000000', resendAt });
     expect(wrong.status).toBe(422);
-    expect(waitOf(wrong)).toEqual({ words: 'You can send another one in 37 seconds.', opening: 'in-40' });
+    expect(waitOf(wrong)).toEqual({ words: 'You can ask for another one in 37 seconds.', opening: 'in-40' });
     app.clock.advance(40_000);
     const later = await postForm(visitor, '/auth/code', { email: ada.email, code: '000000', resendAt });
     expect(waitOf(later)).toEqual({ words: undefined, opening: undefined });
@@ -85,7 +85,7 @@ describe('another email with a code', () => {
     expect(again.status).toBe(429);
     expect(again.text).toContain('<div class="message next">\n<p id="form-error" role="status">We can’t send another');
     expect(waitOf(again)).toEqual({
-      words: expect.stringMatching(/^You can send another one in \d+ seconds?\.$/),
+      words: expect.stringMatching(/^You can ask for another one in \d+ seconds?\.$/),
       opening: expect.stringMatching(/^in-\d+$/),
     });
   });
@@ -134,9 +134,9 @@ describe('another confirmation email', () => {
     expect(refused.text).toContain('<h1>Please wait a moment</h1>');
     expect(refused.text).toContain('role="status">We can’t send another email yet.</p>');
     expect(refused.text).not.toContain('Check your email');
-    expect(waitOf(refused)).toEqual({ words: 'You can send another one in 15 minutes.', opening: undefined });
+    expect(waitOf(refused)).toEqual({ words: 'You can ask for another one in 15 minutes.', opening: undefined });
     expect(refused.text).not.toContain('Resend email');
-    expect(refused.text).not.toContain('is on its way');
+    expect(refused.text).not.toContain('newest email');
     const { status, json } = await visitor.postJson('/auth/resend', { email: ada.email });
     expect([status, json.error.code]).toEqual([429, 'rate_limited']);
     expect(app.events).toContainEqual(expect.objectContaining({ type: 'sign_in_failed', code: 'rate_limited' }));

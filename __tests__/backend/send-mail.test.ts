@@ -1,5 +1,5 @@
 import { createHook } from 'node:async_hooks';
-import { ada, startBackendApp } from '../support/backend-app.ts';
+import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../support/backend-app.ts';
 import { until } from '../support/until.ts';
 
@@ -125,3 +125,27 @@ it.each(['/auth/forgot', '/auth/resend'])(
     expect(await timersOf(timeoutMs, refused)).toEqual([]);
   },
 );
+
+describe('an email that Supabase did not send', () => {
+  const user = { ...ada, email: 'una@example.com' };
+  const asked = [
+    ['/auth/signup', { email: 'new@example.com', password: eve.password }],
+    ['/auth/resend', { email: user.email }],
+    ['/auth/forgot', { email: ada.email }],
+    ['/auth/code', { email: ada.email }],
+  ] as const;
+
+  it.each(asked)('is claimed by no page or answer of %s', async (path, fields) => {
+    await start({
+      options: { signInMethods: ['password', 'code'], throttle: false, mailAnswerMs: 300 },
+      standIn: { autoconfirm: false, mailFailure: 'smtp' },
+    });
+    app.supabase.addUser({ ...user, confirmed: false });
+    const page = await postForm(app.visitor(), path, { ...fields });
+    const { status, json } = await app.visitor().postJson(path, fields);
+    expect([page.status, status]).toEqual([200, 200]);
+    expect(app.supabase.mails).toEqual([]);
+    for (const words of [page.text, json.message]) expect(words).not.toMatch(/\bwe sent\b|on its way|can send another/);
+    expect(page.text).toContain('try again in an hour');
+  });
+});

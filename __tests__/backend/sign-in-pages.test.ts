@@ -77,7 +77,7 @@ const passwordForm = (fields: readonly string[], ...buttons: readonly string[]):
   '  [Sign in]',
   ...buttons,
 ];
-const noAddress = 'lead: Your account has no email address. Sign in again the way you did before.';
+const noAddress = 'lead: Your account has no email address. Sign in again the way you did before, or contact support.';
 const noAddressWays = [`Use another account → /auth/login?${queried}&prompt=login`, 'Back to home → /'];
 const insteadCode = '  [Email me a code instead] quiet to /auth/code';
 const codeForm = (input: string): string[] => ['form to /auth/code', returnTo, ...email(input), '  [Email me a code]'];
@@ -121,11 +121,11 @@ const mailSent = (words: string, path: string, ways: readonly string[] = ownerWa
     page(
       'Check your email',
       `status: ${words}`,
-      'wait: You can send another one in 60 seconds.',
+      'wait: You can ask for another one in 60 seconds.',
       `form to ${path}`,
       '  email=ada@example.com',
       '  [Resend email] quiet',
-      'hint: Didn’t get it? Check your spam folder.',
+      'hint: Didn’t get it? Check your spam folder. If it’s not there, try again in an hour.',
       ...ways,
     ),
   );
@@ -269,7 +269,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
   'sign-up, guest': page(
     'Create your account',
-    'lead: You’re here as a guest. Sign up with your email, and your data stays.',
+    'lead: You’re here as a guest. Only signing up with your email keeps your data.',
     ...signUpForm([...newEmail(' autofocus'), ...newPassword(' password-hint'), atLeast(8)]),
   ),
   'sign-up, email malformed': refused(
@@ -319,15 +319,15 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ]),
   ),
   'confirmation sent': mailSent(
-    'If ada@example.com has no account yet, we sent a link to confirm it. Already have one? Sign in, or reset your password.',
+    'If ada@example.com has no account yet, open the link in our email to confirm it. Already have one? Sign in, or reset your password.',
     '/auth/resend',
   ),
   'mail sent again': mailSent(
-    'If ada@example.com still needs to be confirmed, a new link is on its way.',
+    'If ada@example.com still needs to be confirmed, open the link in our newest email.',
     '/auth/resend',
   ),
   'recovery mail sent': mailSent(
-    'If ada@example.com has an account, we sent a link to choose a new password.',
+    'If ada@example.com has an account, open the link in our newest email to choose a new password.',
     '/auth/forgot',
     ['Back to sign-in → /auth/login'],
   ),
@@ -337,7 +337,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       '429, no form may be sent',
       'Please wait a moment',
       'status: We can’t send another email yet.',
-      'wait: You can send another one in 12 minutes.',
+      'wait: You can ask for another one in 12 minutes.',
       ...ownerWays,
     ),
   ),

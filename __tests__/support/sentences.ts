@@ -126,16 +126,7 @@ export const claims = {
   same_password: { fact: 'it is the account’s password', after: 'same_password' },
   weak_password: { fact: 'the backend refuses the password', after: 'weak_password' },
   code_wrong: { fact: 'the code is wrong, spent or over; a ban is not told before a right code', after: wrongCodes },
-  factor_unavailable: {
-    fact: 'the project has second factors switched off',
-    after: factorsOff,
-    when: ({ person }) => person === 'member',
-  },
-  factorUnavailableHeading: {
-    fact: 'the project has this factor switched off',
-    after: factorsOff,
-    when: ({ person }) => person === 'first factor',
-  },
+  factor_unavailable: { fact: 'the project has this factor switched off', after: factorsOff },
   factorsFull: { fact: 'the account has as many as it may have', after: 'too_many_enrolled_mfa_factors' },
   passkeysFull: { fact: 'the account has as many as it may have', after: 'too_many_passkeys' },
   challenge_expired: {
@@ -209,7 +200,7 @@ export const own =
   signOutText signingOutText passwordTooShort passwordTooLong passwordInBreach passwordTooSimple emailMissing emailInvalid
   passwordMissing noAddressSignInText addressChangedHeading addressChangedText otherLinkHeading otherLinkText
   switchText switchAloneText noAddressHeading noAddressText passwordOtherAccount codesLimited emailCodeMissing codeSentText
-  codeMissing codeClosed factorUnavailableText factorNeedsEmail factorStillNeeded removeText removeLastText
+  codeMissing codeClosed factorUnavailableHeading factorUnavailableText factorNeedsEmail factorStillNeeded removeText removeLastText
   passkeyNameInvalid removePasskeyText consentUnverified startAgainAllowed goBackHeading toAppHeading appsText disconnectText` as const;
 
 /** Names of fields, buttons and pages, questions and instructions. Those of a page’s script stay hidden until the browser says so. */

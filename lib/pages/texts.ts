@@ -16,7 +16,7 @@ export const sharedText = {
   // The headings of these pages already state the cause.
   access_denied: 'Try again, or choose another way to sign in.',
   authorization_expired: 'This request has expired, was answered before, or belongs to another account.',
-  invalid_state: 'It took too long, or it started in another browser. Please try again.',
+  invalid_state: 'It was used already, took too long, or started in another browser. Please try again.',
   provider_refused: 'Something is wrong on our side. Please contact support.',
   provider_unavailable: 'We can’t reach the sign-in service right now.',
   rate_limited: 'Too many attempts.',

@@ -2,15 +2,18 @@ import type { Translation } from '../backend/pages/text.ts';
 
 /** The texts of the built-in pages in German. */
 export const de: Translation = {
-  invalid_request: 'Dieser Link ist unvollständig. Gehen Sie zurück und versuchen Sie es erneut.',
+  invalid_request:
+    'In dieser Anfrage fehlt etwas, oder etwas ist falsch. Gehen Sie zurück und versuchen Sie es erneut.',
   invalid_host: 'Diese Adresse kann hier nicht verwendet werden. Öffnen Sie die App unter ihrer eigenen Adresse.',
   sign_in_failed:
     'Die Anmeldung hat nicht funktioniert. Versuchen Sie es erneut oder melden Sie sich auf andere Weise an.',
   action_failed: 'Das hat nicht funktioniert. Versuchen Sie es erneut oder wenden Sie sich an den Support.',
-  invalid_state: 'Sie hat zu lange gedauert oder in einem anderen Browser begonnen. Bitte versuchen Sie es erneut.',
+  invalid_state:
+    'Sie wurde bereits verwendet, hat zu lange gedauert oder in einem anderen Browser begonnen. Bitte versuchen Sie es erneut.',
   code_rejected: 'Diese Anmeldung wurde bereits verwendet oder ist abgelaufen. Bitte melden Sie sich erneut an.',
   unknown_provider: 'Diese Art der Anmeldung gibt es hier nicht. Wählen Sie eine andere.',
-  link_expired: 'Dieser Link wurde bereits verwendet oder ist abgelaufen. Fordern Sie einen neuen an.',
+  link_expired:
+    'Dieser Link wurde bereits verwendet, ist abgelaufen oder wurde durch eine neuere E-Mail ersetzt. Öffnen Sie die neueste E-Mail oder fordern Sie einen neuen Link an.',
   authorization_expired: 'Diese Anfrage ist abgelaufen, wurde schon beantwortet oder gehört zu einem anderen Konto.',
   redirect_refused:
     'Diese App kann nicht verbunden werden, weil ihre Adresse nicht sicher ist. Wenden Sie sich an den Anbieter der App.',
@@ -41,7 +44,7 @@ export const de: Translation = {
   email_not_confirmed: 'Bitte bestätigen Sie zuerst Ihre E-Mail-Adresse. Öffnen Sie den Link in unserer E-Mail.',
   signup_disabled:
     'Hier können keine neuen Konten erstellt werden. Melden Sie sich an oder wenden Sie sich an den Support.',
-  email_disabled: 'Die Anmeldung per E-Mail ist ausgeschaltet. Wählen Sie eine andere Art der Anmeldung.',
+  email_disabled: 'Diese Art der Anmeldung per E-Mail ist ausgeschaltet. Wählen Sie eine andere.',
   signup_refused:
     'Dieses Konto kann nicht erstellt werden. Verwenden Sie eine andere E-Mail-Adresse oder wenden Sie sich an den Support.',
   user_banned: 'Mit diesem Konto können Sie sich nicht anmelden. Bitte wenden Sie sich an den Support.',
@@ -74,8 +77,7 @@ export const de: Translation = {
   same_password: 'Das ist bereits Ihr Passwort. Wählen Sie ein anderes.',
   weak_password: 'Dieses Passwort ist zu schwach. Verwenden Sie ein längeres.',
   code_wrong: 'Dieser Code ist falsch oder abgelaufen. Geben Sie den neuesten ein.',
-  factor_unavailable:
-    'Die Bestätigung in zwei Schritten lässt sich für dieses Konto nicht einrichten. Bitte wenden Sie sich an den Support.',
+  factor_unavailable: 'Dieser zweite Faktor kann hier nicht verwendet werden. Bitte wenden Sie sich an den Support.',
   challenge_expired: 'Das hat zu lange gedauert. Versuchen Sie es erneut.',
   sso_unavailable:
     'Für diese E-Mail-Adresse ist kein Single Sign-on eingerichtet. Prüfen Sie die Adresse oder melden Sie sich auf andere Weise an.',
@@ -130,7 +132,7 @@ export const de: Translation = {
   passwordTooLong: 'Passwörter dürfen höchstens 72 Byte lang sein. Wählen Sie ein kürzeres.',
   passwordInBreach: 'Dieses Passwort ist in einem Datenleck aufgetaucht. Wählen Sie ein anderes.',
   passwordTooSimple:
-    'Dieses Passwort braucht mehr Zeichenarten. Kombinieren Sie Buchstaben, Ziffern und Sonderzeichen.',
+    'Dieses Passwort braucht mehr Zeichenarten. Verwenden Sie Klein- und Großbuchstaben, Ziffern und Sonderzeichen.',
   or: 'oder',
   toForgotLink: 'Passwort vergessen?',
   emailMissing: 'Geben Sie Ihre E-Mail-Adresse ein.',
@@ -138,16 +140,18 @@ export const de: Translation = {
   emailInvalid: 'Geben Sie eine E-Mail-Adresse wie name@example.com ein.',
   passwordMissing: 'Geben Sie Ihr Passwort ein.',
   signedInHeading: 'Sie sind angemeldet',
-  noAddressSignInText: 'Ihr Konto hat keine E-Mail-Adresse. Melden Sie sich noch einmal so an wie zuvor.',
+  noAddressSignInText:
+    'Ihr Konto hat keine E-Mail-Adresse. Melden Sie sich noch einmal so an wie zuvor oder wenden Sie sich an den Support.',
   codeEmailsLimited: 'Wir können noch keine weitere E-Mail senden.',
-  codeResendIn: 'Erneutes Senden ist in {time} möglich.',
+  codeResendIn: 'Erneutes Anfordern ist in {time} möglich.',
   linkExpiredHeading: 'Dieser Link funktioniert nicht mehr',
   linkExpiredText:
-    'Er wurde bereits verwendet oder ist abgelaufen. Fordern Sie einen neuen an, um Ihr Passwort zu wählen.',
+    'Er wurde bereits verwendet, ist abgelaufen oder wurde durch eine neuere E-Mail ersetzt. Fordern Sie einen neuen an, um Ihr Passwort zu wählen.',
   newLinkButton: 'Neuen Link anfordern',
   changeLinkExpiredText:
-    'Er wurde bereits verwendet oder ist abgelaufen. Wenn an Ihre andere Adresse eine E-Mail kam, funktioniert deren Link weiterhin.',
-  mailHint: 'Nichts angekommen? Sehen Sie im Spam-Ordner nach.',
+    'Er wurde bereits verwendet, ist abgelaufen oder wurde durch eine neuere E-Mail ersetzt. Wenn Sie den Link in der E-Mail an Ihre andere Adresse noch nicht geöffnet haben, versuchen Sie es mit diesem.',
+  mailHint:
+    'Nichts angekommen? Sehen Sie im Spam-Ordner nach. Wenn auch dort nichts ist, versuchen Sie es in einer Stunde erneut.',
   resendButton: 'E-Mail erneut senden',
   backToSignIn: 'Zurück zur Anmeldung',
   pleaseSignInHeading: 'Melden Sie sich an, um fortzufahren',
@@ -162,7 +166,8 @@ export const de: Translation = {
   doneLink: 'Fertig',
   cancelLink: 'Abbrechen',
   signUpHeading: 'Konto erstellen',
-  guestText: 'Sie sind als Gast hier. Registrieren Sie sich mit Ihrer E-Mail-Adresse, und Ihre Daten bleiben erhalten.',
+  guestText:
+    'Sie sind als Gast hier. Nur wenn Sie sich mit Ihrer E-Mail-Adresse registrieren, bleiben Ihre Daten erhalten.',
   signUpButton: 'Konto erstellen',
   toSignUp: 'Neu hier?',
   toSignUpLink: 'Konto erstellen',
@@ -170,9 +175,9 @@ export const de: Translation = {
   toSignInLink: 'Anmelden',
   confirmationSentHeading: 'Sehen Sie in Ihrem Postfach nach',
   confirmationSentText:
-    'Wenn es zu {email} noch kein Konto gibt, haben wir einen Link zur Bestätigung gesendet. Sie haben schon eines? Melden Sie sich an oder setzen Sie Ihr Passwort zurück.',
+    'Wenn es zu {email} noch kein Konto gibt, öffnen Sie zur Bestätigung den Link in unserer E-Mail. Sie haben schon eines? Melden Sie sich an oder setzen Sie Ihr Passwort zurück.',
   mailSentHeading: 'Sehen Sie in Ihrem Postfach nach',
-  mailSentText: 'Wenn {email} noch bestätigt werden muss, ist ein neuer Link unterwegs.',
+  mailSentText: 'Wenn {email} noch bestätigt werden muss, öffnen Sie den Link in unserer neuesten E-Mail.',
   continueWith: 'Weiter mit {provider}',
   confirmHeading: 'E-Mail-Adresse bestätigen',
   confirmText: 'Mit einem Klick bestätigen Sie Ihre Adresse und melden sich an.',
@@ -186,8 +191,8 @@ export const de: Translation = {
   recoveryHeading: 'Neues Passwort wählen',
   recoveryText: 'Noch ein Klick, dann können Sie es wählen.',
   recoveryButton: 'Weiter',
-  emailChangeHeading: 'Neue E-Mail-Adresse bestätigen',
-  emailChangeText: 'Mit einem Klick bestätigen Sie die Änderung Ihrer Adresse.',
+  emailChangeHeading: 'Änderung der E-Mail-Adresse bestätigen',
+  emailChangeText: 'Mit einem Klick bestätigen Sie sie von dieser Adresse aus.',
   emailChangeButton: 'Änderung bestätigen',
   switchHeading: 'Konto wechseln?',
   switchText: 'Sie sind als {account} angemeldet. Dieser Link meldet Sie als {other} an.',
@@ -198,9 +203,11 @@ export const de: Translation = {
   forgotText: 'Geben Sie Ihre E-Mail-Adresse ein. Wir senden Ihnen einen Link, mit dem Sie ein neues Passwort wählen.',
   forgotButton: 'Link senden',
   forgotSentHeading: 'Sehen Sie in Ihrem Postfach nach',
-  forgotSentText: 'Wenn es zu {email} ein Konto gibt, haben wir einen Link für ein neues Passwort gesendet.',
+  forgotSentText:
+    'Wenn es zu {email} ein Konto gibt, öffnen Sie den Link in unserer neuesten E-Mail, um ein neues Passwort zu wählen.',
   noAddressHeading: 'Ihr Konto hat keine E-Mail-Adresse',
-  noAddressText: 'Ein Passwort braucht eine. Sie können sich weiterhin wie bisher anmelden.',
+  noAddressText:
+    'Ohne E-Mail-Adresse lässt sich hier kein Passwort ändern. Sie können sich weiterhin wie bisher anmelden.',
   passwordHeading: 'Neues Passwort wählen',
   passwordFor: 'Für {email}',
   passwordOtherAccount:
@@ -214,7 +221,8 @@ export const de: Translation = {
   codeSendButton: 'Code per E-Mail senden',
   toCodeButton: 'Code per E-Mail senden',
   codeSentHeading: 'Sehen Sie in Ihrem Postfach nach',
-  emailCodeSentText: 'Wenn Sie sich mit {email} anmelden können, haben wir einen Code und einen Link gesendet.',
+  emailCodeSentText:
+    'Wenn Sie sich mit {email} anmelden können, geben Sie den Code aus unserer neuesten E-Mail ein oder öffnen Sie deren Link.',
   emailCodeMissing: 'Geben Sie die Ziffern des Codes ein.',
   codesLimited: 'Zu viele falsche Codes. Der Link in der E-Mail funktioniert weiterhin.',
   codeResendButton: 'Weitere E-Mail senden',

@@ -2,14 +2,15 @@ import type { Translation } from '../backend/pages/text.ts';
 
 /** The texts of the built-in pages in Spanish. */
 export const es: Translation = {
-  invalid_request: 'Este enlace está incompleto. Vuelve atrás e inténtalo de nuevo.',
+  invalid_request: 'En esta solicitud falta algo o hay algo incorrecto. Vuelve atrás e inténtalo de nuevo.',
   invalid_host: 'Esta dirección no se puede usar aquí. Abre la aplicación en su propia dirección.',
   sign_in_failed: 'No se ha podido iniciar sesión. Inténtalo de nuevo o elige otra forma de iniciar sesión.',
   action_failed: 'No ha funcionado. Inténtalo de nuevo o contacta con soporte.',
-  invalid_state: 'Ha tardado demasiado o se ha iniciado en otro navegador. Inténtalo de nuevo.',
+  invalid_state: 'Ya se ha usado, ha tardado demasiado o se ha iniciado en otro navegador. Inténtalo de nuevo.',
   code_rejected: 'Este inicio de sesión ya se ha usado o ha caducado. Vuelve a iniciar sesión.',
   unknown_provider: 'Esta forma de iniciar sesión no está disponible aquí. Elige otra.',
-  link_expired: 'Este enlace ya se ha usado o ha caducado. Solicita uno nuevo.',
+  link_expired:
+    'Este enlace ya se ha usado, ha caducado o un correo más reciente lo ha sustituido. Abre el correo más reciente o solicita un enlace nuevo.',
   authorization_expired: 'Esta solicitud ha caducado, ya se ha respondido o pertenece a otra cuenta.',
   redirect_refused:
     'Esta aplicación no se puede conectar porque su dirección no es segura. Contacta con sus desarrolladores.',
@@ -34,7 +35,7 @@ export const es: Translation = {
   prefetch_refused: 'Esta página no se puede cargar en segundo plano. Ábrela directamente.',
   email_not_confirmed: 'Confirma primero tu correo electrónico. Abre el enlace del mensaje que te hemos enviado.',
   signup_disabled: 'Aquí no se pueden crear cuentas nuevas. Inicia sesión o contacta con el equipo de soporte.',
-  email_disabled: 'El inicio de sesión por correo electrónico está desactivado. Elige otra forma.',
+  email_disabled: 'Esta forma de iniciar sesión por correo electrónico está desactivada. Elige otra.',
   signup_refused: 'Esta cuenta no se puede crear. Usa otro correo electrónico o contacta con el equipo de soporte.',
   user_banned: 'Esta cuenta no puede iniciar sesión. Contacta con el equipo de soporte.',
   organization_required:
@@ -62,8 +63,7 @@ export const es: Translation = {
   same_password: 'Esta ya es tu contraseña. Elige otra distinta.',
   weak_password: 'Esta contraseña es demasiado débil. Usa una más larga.',
   code_wrong: 'Ese código no es correcto o ha caducado. Escribe el más reciente.',
-  factor_unavailable:
-    'La verificación en dos pasos no se puede configurar para esta cuenta. Contacta con el equipo de soporte.',
+  factor_unavailable: 'Este segundo factor no se puede usar aquí. Contacta con el equipo de soporte.',
   challenge_expired: 'Ha tardado demasiado. Inténtalo de nuevo.',
   sso_unavailable:
     'El inicio de sesión único no está configurado para este correo. Compruébalo o inicia sesión de otra forma.',
@@ -116,7 +116,8 @@ export const es: Translation = {
   passwordTooShort: 'Esta contraseña es demasiado corta. Usa al menos {count} caracteres.',
   passwordTooLong: 'Las contraseñas pueden tener 72 bytes como máximo. Elige una más corta.',
   passwordInBreach: 'Esta contraseña ha aparecido en una filtración de datos. Elige otra.',
-  passwordTooSimple: 'Esta contraseña necesita más tipos de caracteres. Combina letras, números y símbolos.',
+  passwordTooSimple:
+    'Esta contraseña necesita más tipos de caracteres. Usa minúsculas, mayúsculas, números y símbolos.',
   or: 'o',
   toForgotLink: '¿Has olvidado la contraseña?',
   emailMissing: 'Escribe tu correo electrónico.',
@@ -124,15 +125,18 @@ export const es: Translation = {
   emailInvalid: 'Escribe un correo como nombre@example.com.',
   passwordMissing: 'Escribe tu contraseña.',
   signedInHeading: 'Has iniciado sesión',
-  noAddressSignInText: 'Tu cuenta no tiene correo electrónico. Vuelve a iniciar sesión de la misma forma que antes.',
+  noAddressSignInText:
+    'Tu cuenta no tiene correo electrónico. Vuelve a iniciar sesión de la misma forma que antes o contacta con el equipo de soporte.',
   codeEmailsLimited: 'Todavía no podemos enviar otro correo.',
-  codeResendIn: 'Podrás enviar otro dentro de {time}.',
+  codeResendIn: 'Podrás pedir otro dentro de {time}.',
   linkExpiredHeading: 'Este enlace ya no funciona',
-  linkExpiredText: 'Ya se ha usado o ha caducado. Solicita uno nuevo para elegir tu contraseña.',
+  linkExpiredText:
+    'Ya se ha usado, ha caducado o un correo más reciente lo ha sustituido. Solicita uno nuevo para elegir tu contraseña.',
   newLinkButton: 'Solicitar un enlace nuevo',
   changeLinkExpiredText:
-    'Ya se ha usado o ha caducado. Si llegó un correo a tu otra dirección, su enlace sigue funcionando.',
-  mailHint: '¿No te ha llegado? Mira en la carpeta de correo no deseado.',
+    'Ya se ha usado, ha caducado o un correo más reciente lo ha sustituido. Si no has abierto el enlace del correo enviado a tu otra dirección, prueba con ese.',
+  mailHint:
+    '¿No te ha llegado? Mira en la carpeta de correo no deseado. Si no está ahí, inténtalo de nuevo dentro de una hora.',
   resendButton: 'Reenviar correo',
   backToSignIn: 'Volver al inicio de sesión',
   pleaseSignInHeading: 'Inicia sesión para continuar',
@@ -147,7 +151,7 @@ export const es: Translation = {
   doneLink: 'Listo',
   cancelLink: 'Cancelar',
   signUpHeading: 'Crea tu cuenta',
-  guestText: 'Estás aquí como invitado. Regístrate con tu correo y tus datos se conservan.',
+  guestText: 'Estás aquí como invitado. Tus datos solo se conservan si te registras con tu correo.',
   signUpButton: 'Crear cuenta',
   toSignUp: '¿Es tu primera vez aquí?',
   toSignUpLink: 'Crea una cuenta',
@@ -155,9 +159,9 @@ export const es: Translation = {
   toSignInLink: 'Inicia sesión',
   confirmationSentHeading: 'Revisa tu correo',
   confirmationSentText:
-    'Si {email} aún no tiene cuenta, hemos enviado un enlace para confirmarla. ¿Ya tienes una? Inicia sesión o restablece tu contraseña.',
+    'Si {email} aún no tiene cuenta, abre el enlace de nuestro correo para confirmarla. ¿Ya tienes una? Inicia sesión o restablece tu contraseña.',
   mailSentHeading: 'Revisa tu correo',
-  mailSentText: 'Si {email} está aún por confirmar, un enlace nuevo va en camino.',
+  mailSentText: 'Si {email} está aún por confirmar, abre el enlace de nuestro correo más reciente.',
   continueWith: 'Continuar con {provider}',
   confirmHeading: 'Confirma tu correo electrónico',
   confirmText: 'Con un clic confirmas tu dirección e inicias sesión.',
@@ -171,8 +175,8 @@ export const es: Translation = {
   recoveryHeading: 'Elige una contraseña nueva',
   recoveryText: 'Con un clic podrás elegirla.',
   recoveryButton: 'Continuar',
-  emailChangeHeading: 'Confirma tu nuevo correo electrónico',
-  emailChangeText: 'Con un clic confirmas el cambio de correo.',
+  emailChangeHeading: 'Confirma el cambio de tu correo electrónico',
+  emailChangeText: 'Con un clic lo confirmas desde esta dirección.',
   emailChangeButton: 'Confirmar el cambio',
   switchHeading: '¿Cambiar de cuenta?',
   switchText: 'Has iniciado sesión como {account}. Con este enlace la inicias como {other}.',
@@ -183,9 +187,10 @@ export const es: Translation = {
   forgotText: 'Escribe tu correo electrónico y te enviaremos un enlace para elegir una contraseña nueva.',
   forgotButton: 'Enviar enlace',
   forgotSentHeading: 'Revisa tu correo',
-  forgotSentText: 'Si existe una cuenta con {email}, hemos enviado un enlace para elegir una contraseña nueva.',
+  forgotSentText:
+    'Si existe una cuenta con {email}, abre el enlace de nuestro correo más reciente para elegir una contraseña nueva.',
   noAddressHeading: 'Tu cuenta no tiene correo electrónico',
-  noAddressText: 'Una contraseña necesita uno. Puedes seguir iniciando sesión como antes.',
+  noAddressText: 'Sin uno, aquí no se puede cambiar la contraseña. Puedes seguir iniciando sesión como antes.',
   passwordHeading: 'Elige una contraseña nueva',
   passwordFor: 'Para {email}',
   passwordOtherAccount: 'Este formulario era para otra cuenta. Comprueba la dirección e inténtalo de nuevo.',
@@ -198,7 +203,8 @@ export const es: Translation = {
   codeSendButton: 'Recibir un código por correo',
   toCodeButton: 'Recibir un código por correo',
   codeSentHeading: 'Revisa tu correo',
-  emailCodeSentText: 'Si puedes iniciar sesión con {email}, hemos enviado un código y un enlace.',
+  emailCodeSentText:
+    'Si puedes iniciar sesión con {email}, escribe el código de nuestro correo más reciente o abre su enlace.',
   emailCodeMissing: 'Escribe los dígitos del código.',
   codesLimited: 'Demasiados códigos incorrectos. El enlace del correo sigue funcionando.',
   codeResendButton: 'Enviar otro correo',

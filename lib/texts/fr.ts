@@ -2,14 +2,16 @@ import type { Translation } from '../backend/pages/text.ts';
 
 /** The texts of the built-in pages in French. */
 export const fr: Translation = {
-  invalid_request: 'Ce lien est incomplet. Revenez en arrière et réessayez.',
+  invalid_request: 'Cette demande est incomplète ou incorrecte. Revenez en arrière et réessayez.',
   invalid_host: 'Cette adresse ne peut pas être utilisée ici. Ouvrez l’application à sa propre adresse.',
   sign_in_failed: 'La connexion a échoué. Réessayez ou choisissez un autre moyen de connexion.',
   action_failed: 'Cela n’a pas fonctionné. Réessayez ou contactez l’assistance.',
-  invalid_state: 'Elle a pris trop de temps ou a commencé dans un autre navigateur. Veuillez réessayer.',
+  invalid_state:
+    'Elle a déjà été utilisée, a pris trop de temps ou a commencé dans un autre navigateur. Veuillez réessayer.',
   code_rejected: 'Cette connexion a déjà été utilisée ou a expiré. Veuillez vous reconnecter.',
   unknown_provider: 'Ce moyen de connexion n’est pas disponible ici. Choisissez-en un autre.',
-  link_expired: 'Ce lien a déjà été utilisé ou a expiré. Demandez-en un nouveau.',
+  link_expired:
+    'Ce lien a déjà été utilisé, a expiré ou a été remplacé par un e-mail plus récent. Ouvrez l’e-mail le plus récent ou demandez un nouveau lien.',
   authorization_expired: 'Cette demande a expiré, a déjà reçu une réponse ou concerne un autre compte.',
   redirect_refused:
     'Cette application ne peut pas être connectée, car son adresse n’est pas sûre. Contactez son éditeur.',
@@ -39,7 +41,7 @@ export const fr: Translation = {
   email_not_confirmed:
     'Veuillez d’abord confirmer votre adresse e-mail. Ouvrez le lien dans l’e-mail que nous vous avons envoyé.',
   signup_disabled: 'Il n’est pas possible de créer de nouveaux comptes ici. Connectez-vous ou contactez l’assistance.',
-  email_disabled: 'La connexion par e-mail est désactivée. Choisissez un autre moyen.',
+  email_disabled: 'Ce moyen de connexion par e-mail est désactivé. Choisissez-en un autre.',
   signup_refused: 'Ce compte ne peut pas être créé. Utilisez une autre adresse e-mail ou contactez l’assistance.',
   user_banned: 'Ce compte ne peut pas se connecter. Veuillez contacter l’assistance.',
   organization_required:
@@ -69,8 +71,7 @@ export const fr: Translation = {
   same_password: 'C’est déjà votre mot de passe. Choisissez-en un autre.',
   weak_password: 'Ce mot de passe est trop faible. Utilisez-en un plus long.',
   code_wrong: 'Ce code est incorrect ou a expiré. Saisissez le plus récent.',
-  factor_unavailable:
-    'La validation en deux étapes ne peut pas être configurée pour ce compte. Veuillez contacter l’assistance.',
+  factor_unavailable: 'Ce second facteur ne peut pas être utilisé ici. Veuillez contacter l’assistance.',
   challenge_expired: 'Cela a pris trop de temps. Réessayez.',
   sso_unavailable:
     'L’authentification unique n’est pas configurée pour cette adresse e-mail. Vérifiez-la ou connectez-vous autrement.',
@@ -125,7 +126,7 @@ export const fr: Translation = {
   passwordTooLong: 'Un mot de passe peut comporter au plus 72 octets. Choisissez-en un plus court.',
   passwordInBreach: 'Ce mot de passe figure dans une fuite de données. Choisissez-en un autre.',
   passwordTooSimple:
-    'Ce mot de passe doit contenir davantage de types de caractères. Combinez lettres, chiffres et symboles.',
+    'Ce mot de passe doit contenir davantage de types de caractères. Utilisez des minuscules, des majuscules, des chiffres et des symboles.',
   or: 'ou',
   toForgotLink: 'Mot de passe oublié ?',
   emailMissing: 'Saisissez votre adresse e-mail.',
@@ -133,15 +134,18 @@ export const fr: Translation = {
   emailInvalid: 'Saisissez une adresse e-mail comme nom@example.com.',
   passwordMissing: 'Saisissez votre mot de passe.',
   signedInHeading: 'Votre session est ouverte',
-  noAddressSignInText: 'Votre compte n’a pas d’adresse e-mail. Connectez-vous à nouveau de la même façon qu’avant.',
+  noAddressSignInText:
+    'Votre compte n’a pas d’adresse e-mail. Connectez-vous à nouveau de la même façon qu’avant ou contactez l’assistance.',
   codeEmailsLimited: 'Nous ne pouvons pas encore envoyer un autre e-mail.',
-  codeResendIn: 'Vous pourrez en envoyer un autre dans {time}.',
+  codeResendIn: 'Vous pourrez en demander un autre dans {time}.',
   linkExpiredHeading: 'Ce lien ne fonctionne plus',
-  linkExpiredText: 'Il a déjà été utilisé ou a expiré. Demandez-en un nouveau pour choisir votre mot de passe.',
+  linkExpiredText:
+    'Il a déjà été utilisé, a expiré ou a été remplacé par un e-mail plus récent. Demandez-en un nouveau pour choisir votre mot de passe.',
   newLinkButton: 'Demander un nouveau lien',
   changeLinkExpiredText:
-    'Il a déjà été utilisé ou a expiré. Si un e-mail est arrivé à votre autre adresse, son lien fonctionne toujours.',
-  mailHint: 'Rien reçu ? Regardez dans vos courriers indésirables.',
+    'Il a déjà été utilisé, a expiré ou a été remplacé par un e-mail plus récent. Si vous n’avez pas ouvert le lien de l’e-mail envoyé à votre autre adresse, essayez celui-là.',
+  mailHint:
+    'Rien reçu ? Regardez dans vos courriers indésirables. S’il n’y a rien là non plus, réessayez dans une heure.',
   resendButton: 'Renvoyer l’e-mail',
   backToSignIn: 'Retour à la connexion',
   pleaseSignInHeading: 'Connectez-vous pour continuer',
@@ -157,7 +161,8 @@ export const fr: Translation = {
   doneLink: 'Terminé',
   cancelLink: 'Annuler',
   signUpHeading: 'Créez votre compte',
-  guestText: 'Vous êtes ici en tant qu’invité. Inscrivez-vous avec votre e-mail, et vos données sont conservées.',
+  guestText:
+    'Vous êtes ici en tant qu’invité. Vos données ne sont conservées que si vous vous inscrivez avec votre e-mail.',
   signUpButton: 'Créer un compte',
   toSignUp: 'Pas encore de compte ?',
   toSignUpLink: 'Créer un compte',
@@ -165,9 +170,9 @@ export const fr: Translation = {
   toSignInLink: 'Se connecter',
   confirmationSentHeading: 'Consultez vos e-mails',
   confirmationSentText:
-    'Si {email} n’a pas encore de compte, nous avons envoyé un lien de confirmation. Vous en avez déjà un ? Connectez-vous ou réinitialisez votre mot de passe.',
+    'Si {email} n’a pas encore de compte, ouvrez le lien de notre e-mail pour confirmer l’adresse. Vous en avez déjà un ? Connectez-vous ou réinitialisez votre mot de passe.',
   mailSentHeading: 'Consultez vos e-mails',
-  mailSentText: 'Si l’adresse {email} doit encore être confirmée, un nouveau lien est en route.',
+  mailSentText: 'Si l’adresse {email} doit encore être confirmée, ouvrez le lien de notre e-mail le plus récent.',
   continueWith: 'Continuer avec {provider}',
   confirmHeading: 'Confirmez votre adresse e-mail',
   confirmText: 'Un clic suffit pour confirmer votre adresse et vous connecter.',
@@ -181,8 +186,8 @@ export const fr: Translation = {
   recoveryHeading: 'Choisissez un nouveau mot de passe',
   recoveryText: 'Un clic, et vous pourrez le choisir.',
   recoveryButton: 'Continuer',
-  emailChangeHeading: 'Confirmez votre nouvelle adresse e-mail',
-  emailChangeText: 'Un clic suffit pour confirmer le changement d’adresse.',
+  emailChangeHeading: 'Confirmez le changement de votre adresse e-mail',
+  emailChangeText: 'Un clic suffit pour le confirmer depuis cette adresse.',
   emailChangeButton: 'Confirmer le changement',
   switchHeading: 'Changer de compte\u202f?',
   switchText: 'Vous êtes connecté en tant que {account}. Ce lien vous connecte en tant que {other}.',
@@ -193,9 +198,11 @@ export const fr: Translation = {
   forgotText: 'Saisissez votre adresse e-mail. Nous vous enverrons un lien pour choisir un nouveau mot de passe.',
   forgotButton: 'Envoyer le lien',
   forgotSentHeading: 'Consultez vos e-mails',
-  forgotSentText: 'Si un compte existe pour {email}, nous avons envoyé un lien pour choisir un nouveau mot de passe.',
+  forgotSentText:
+    'Si un compte existe pour {email}, ouvrez le lien de notre e-mail le plus récent pour choisir un nouveau mot de passe.',
   noAddressHeading: 'Votre compte n’a pas d’adresse e-mail',
-  noAddressText: 'Un mot de passe en nécessite une. Vous pouvez toujours vous connecter comme avant.',
+  noAddressText:
+    'Sans adresse e-mail, le mot de passe ne peut pas être modifié ici. Vous pouvez toujours vous connecter comme avant.',
   passwordHeading: 'Choisissez un nouveau mot de passe',
   passwordFor: 'Pour {email}',
   passwordOtherAccount: 'Ce formulaire était destiné à un autre compte. Vérifiez l’adresse et réessayez.',
@@ -208,7 +215,8 @@ export const fr: Translation = {
   codeSendButton: 'Recevoir un code par e-mail',
   toCodeButton: 'Recevoir un code par e-mail',
   codeSentHeading: 'Consultez vos e-mails',
-  emailCodeSentText: 'Si vous pouvez vous connecter avec {email}, nous avons envoyé un code et un lien.',
+  emailCodeSentText:
+    'Si vous pouvez vous connecter avec {email}, saisissez le code de notre e-mail le plus récent ou ouvrez son lien.',
   emailCodeMissing: 'Saisissez les chiffres du code.',
   codesLimited: 'Trop de codes incorrects. Le lien dans l’e-mail fonctionne toujours.',
   codeResendButton: 'Envoyer un autre e-mail',

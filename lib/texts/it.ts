@@ -2,14 +2,15 @@ import type { Translation } from '../backend/pages/text.ts';
 
 /** The texts of the built-in pages in Italian. */
 export const it: Translation = {
-  invalid_request: 'Questo link è incompleto. Torna indietro e riprova.',
+  invalid_request: 'In questa richiesta manca qualcosa o qualcosa è errato. Torna indietro e riprova.',
   invalid_host: 'Questo indirizzo non può essere usato qui. Apri l’app al suo indirizzo.',
   sign_in_failed: 'Accesso non riuscito. Riprova o scegli un altro metodo di accesso.',
   action_failed: 'Non ha funzionato. Riprova o contatta l’assistenza.',
-  invalid_state: 'Ha richiesto troppo tempo o è iniziato in un altro browser. Riprova.',
+  invalid_state: 'È già stato usato, ha richiesto troppo tempo o è iniziato in un altro browser. Riprova.',
   code_rejected: 'Questo accesso è già stato usato o è scaduto. Accedi di nuovo.',
   unknown_provider: 'Questo metodo di accesso non è disponibile qui. Scegline un altro.',
-  link_expired: 'Questo link è già stato usato o è scaduto. Richiedine uno nuovo.',
+  link_expired:
+    'Questo link è già stato usato, è scaduto o è stato sostituito da un’email più recente. Apri l’email più recente o richiedi un nuovo link.',
   authorization_expired: 'Questa richiesta è scaduta, ha già avuto risposta o appartiene a un altro account.',
   redirect_refused:
     'Questa app non può essere collegata perché il suo indirizzo non è sicuro. Contatta chi l’ha sviluppata.',
@@ -36,7 +37,7 @@ export const it: Translation = {
   prefetch_refused: 'Questa pagina non può essere caricata in background. Aprila direttamente.',
   email_not_confirmed: 'Conferma prima il tuo indirizzo email. Apri il link nell’email che ti abbiamo inviato.',
   signup_disabled: 'Qui non si possono creare nuovi account. Accedi o contatta l’assistenza.',
-  email_disabled: 'L’accesso via email è disattivato. Scegli un altro metodo.',
+  email_disabled: 'Questo metodo di accesso via email è disattivato. Scegline un altro.',
   signup_refused: 'Questo account non può essere creato. Usa un altro indirizzo email o contatta l’assistenza.',
   user_banned: 'Non è possibile accedere con questo account. Contatta l’assistenza.',
   organization_required:
@@ -64,8 +65,7 @@ export const it: Translation = {
   same_password: 'Questa è già la tua password. Scegline un’altra.',
   weak_password: 'Questa password è troppo debole. Usane una più lunga.',
   code_wrong: 'Questo codice non è corretto o è scaduto. Inserisci il più recente.',
-  factor_unavailable:
-    'La verifica in due passaggi non può essere configurata per questo account. Contatta l’assistenza.',
+  factor_unavailable: 'Questo secondo fattore non può essere usato qui. Contatta l’assistenza.',
   challenge_expired: 'È passato troppo tempo. Riprova.',
   sso_unavailable: 'Il Single Sign-On non è configurato per questa email. Controllala o accedi in un altro modo.',
   tokens_refused: 'Non siamo riusciti a verificare il tuo accesso. Accedi di nuovo.',
@@ -117,7 +117,8 @@ export const it: Translation = {
   passwordTooShort: 'Questa password è troppo corta. Usa almeno {count} caratteri.',
   passwordTooLong: 'Una password può avere al massimo 72 byte. Scegline una più corta.',
   passwordInBreach: 'Questa password è comparsa in una violazione di dati. Scegline un’altra.',
-  passwordTooSimple: 'Questa password deve avere più tipi di caratteri. Combina lettere, numeri e simboli.',
+  passwordTooSimple:
+    'Questa password deve avere più tipi di caratteri. Usa lettere minuscole e maiuscole, numeri e simboli.',
   or: 'oppure',
   toForgotLink: 'Password dimenticata?',
   emailMissing: 'Inserisci la tua email.',
@@ -125,15 +126,17 @@ export const it: Translation = {
   emailInvalid: 'Inserisci un’email come nome@example.com.',
   passwordMissing: 'Inserisci la tua password.',
   signedInHeading: 'Hai effettuato l’accesso',
-  noAddressSignInText: 'Il tuo account non ha un indirizzo email. Accedi di nuovo nello stesso modo di prima.',
+  noAddressSignInText:
+    'Il tuo account non ha un indirizzo email. Accedi di nuovo nello stesso modo di prima o contatta l’assistenza.',
   codeEmailsLimited: 'Non possiamo ancora inviare un’altra email.',
-  codeResendIn: 'Nuovo invio possibile tra {time}.',
+  codeResendIn: 'Potrai richiedere un nuovo invio tra {time}.',
   linkExpiredHeading: 'Questo link non funziona più',
-  linkExpiredText: 'È già stato usato o è scaduto. Richiedine uno nuovo per scegliere la tua password.',
+  linkExpiredText:
+    'È già stato usato, è scaduto o è stato sostituito da un’email più recente. Richiedine uno nuovo per scegliere la tua password.',
   newLinkButton: 'Richiedi un nuovo link',
   changeLinkExpiredText:
-    'È già stato usato o è scaduto. Se è arrivata un’email al tuo altro indirizzo, il suo link funziona ancora.',
-  mailHint: 'Non è arrivata? Controlla la cartella spam.',
+    'È già stato usato, è scaduto o è stato sostituito da un’email più recente. Se non hai aperto il link nell’email inviata all’altro tuo indirizzo, prova con quello.',
+  mailHint: 'Non è arrivata? Controlla la cartella spam. Se non è nemmeno lì, riprova tra un’ora.',
   resendButton: 'Invia di nuovo l’email',
   backToSignIn: 'Torna all’accesso',
   pleaseSignInHeading: 'Accedi per continuare',
@@ -148,7 +151,7 @@ export const it: Translation = {
   doneLink: 'Fatto',
   cancelLink: 'Annulla',
   signUpHeading: 'Crea il tuo account',
-  guestText: 'Sei qui come ospite. Registrati con la tua email e i tuoi dati restano.',
+  guestText: 'Sei qui come ospite. I tuoi dati restano solo se ti registri con la tua email.',
   signUpButton: 'Crea account',
   toSignUp: 'Non hai un account?',
   toSignUpLink: 'Crea un account',
@@ -156,9 +159,9 @@ export const it: Translation = {
   toSignInLink: 'Accedi',
   confirmationSentHeading: 'Controlla la tua email',
   confirmationSentText:
-    'Se {email} non ha ancora un account, abbiamo inviato un link di conferma. Ne hai già uno? Accedi o reimposta la password.',
+    'Se {email} non ha ancora un account, apri il link nella nostra email per confermare. Ne hai già uno? Accedi o reimposta la password.',
   mailSentHeading: 'Controlla la tua email',
-  mailSentText: 'Se {email} deve ancora essere confermata, un nuovo link è in arrivo.',
+  mailSentText: 'Se {email} deve ancora essere confermata, apri il link nella nostra email più recente.',
   continueWith: 'Continua con {provider}',
   confirmHeading: 'Conferma la tua email',
   confirmText: 'Con un clic confermi il tuo indirizzo e accedi.',
@@ -172,8 +175,8 @@ export const it: Translation = {
   recoveryHeading: 'Scegli una nuova password',
   recoveryText: 'Con un clic potrai sceglierla.',
   recoveryButton: 'Continua',
-  emailChangeHeading: 'Conferma la tua nuova email',
-  emailChangeText: 'Con un clic confermi la modifica dell’indirizzo.',
+  emailChangeHeading: 'Conferma la modifica della tua email',
+  emailChangeText: 'Con un clic la confermi da questo indirizzo.',
   emailChangeButton: 'Conferma la modifica',
   switchHeading: 'Cambiare account?',
   switchText: 'Hai effettuato l’accesso come {account}. Con questo link accedi come {other}.',
@@ -184,9 +187,11 @@ export const it: Translation = {
   forgotText: 'Inserisci la tua email e ti invieremo un link per scegliere una nuova password.',
   forgotButton: 'Invia link',
   forgotSentHeading: 'Controlla la tua email',
-  forgotSentText: 'Se esiste un account con {email}, abbiamo inviato un link per scegliere una nuova password.',
+  forgotSentText:
+    'Se esiste un account con {email}, apri il link nella nostra email più recente per scegliere una nuova password.',
   noAddressHeading: 'Il tuo account non ha un indirizzo email',
-  noAddressText: 'Una password ne richiede uno. Puoi continuare ad accedere come prima.',
+  noAddressText:
+    'Senza un indirizzo email, la password non può essere modificata qui. Puoi continuare ad accedere come prima.',
   passwordHeading: 'Scegli una nuova password',
   passwordFor: 'Per {email}',
   passwordOtherAccount: 'Questo modulo era per un altro account. Controlla l’indirizzo e riprova.',
@@ -199,7 +204,8 @@ export const it: Translation = {
   codeSendButton: 'Ricevi un codice via email',
   toCodeButton: 'Ricevi un codice via email',
   codeSentHeading: 'Controlla la tua email',
-  emailCodeSentText: 'Se puoi accedere con {email}, abbiamo inviato un codice e un link.',
+  emailCodeSentText:
+    'Se puoi accedere con {email}, inserisci il codice della nostra email più recente o apri il suo link.',
   emailCodeMissing: 'Inserisci le cifre del codice.',
   codesLimited: 'Troppi codici errati. Il link nell’email funziona ancora.',
   codeResendButton: 'Invia un’altra email',

@@ -2,14 +2,15 @@ import type { Translation } from '../backend/pages/text.ts';
 
 /** The texts of the built-in pages in Dutch. */
 export const nl: Translation = {
-  invalid_request: 'Deze link is niet volledig. Ga terug en probeer het opnieuw.',
+  invalid_request: 'In dit verzoek ontbreekt iets of klopt iets niet. Ga terug en probeer het opnieuw.',
   invalid_host: 'Dit adres kan hier niet worden gebruikt. Open de app op het eigen adres.',
   sign_in_failed: 'Inloggen is niet gelukt. Probeer het opnieuw of kies een andere manier om in te loggen.',
   action_failed: 'Dat is niet gelukt. Probeer het opnieuw of neem contact op met support.',
-  invalid_state: 'Het duurde te lang of begon in een andere browser. Probeer het opnieuw.',
+  invalid_state: 'Het is al gebruikt, duurde te lang of begon in een andere browser. Probeer het opnieuw.',
   code_rejected: 'Deze inlogpoging is al gebruikt of verlopen. Log opnieuw in.',
   unknown_provider: 'Deze manier van inloggen is hier niet beschikbaar. Kies een andere.',
-  link_expired: 'Deze link is al gebruikt of verlopen. Vraag een nieuwe aan.',
+  link_expired:
+    'Deze link is al gebruikt, verlopen of vervangen door een nieuwere e-mail. Open de nieuwste e-mail of vraag een nieuwe link aan.',
   authorization_expired: 'Dit verzoek is verlopen, al beantwoord of hoort bij een ander account.',
   redirect_refused:
     'Deze app kan niet worden gekoppeld, omdat het adres van de app niet veilig is. Neem contact op met de makers.',
@@ -35,7 +36,7 @@ export const nl: Translation = {
   prefetch_refused: 'Deze pagina kan niet op de achtergrond worden geladen. Open de pagina rechtstreeks.',
   email_not_confirmed: 'Bevestig eerst je e-mailadres. Open de link in de e-mail die we je hebben gestuurd.',
   signup_disabled: 'Hier kunnen geen nieuwe accounts worden aangemaakt. Log in of neem contact op met de helpdesk.',
-  email_disabled: 'Inloggen via e-mail is uitgeschakeld. Kies een andere manier.',
+  email_disabled: 'Deze manier van inloggen via e-mail is uitgeschakeld. Kies een andere.',
   signup_refused:
     'Dit account kan niet worden aangemaakt. Gebruik een ander e-mailadres of neem contact op met de helpdesk.',
   user_banned: 'Met dit account kun je niet inloggen. Neem contact op met de helpdesk.',
@@ -63,8 +64,7 @@ export const nl: Translation = {
   same_password: 'Dit is al je wachtwoord. Kies een ander.',
   weak_password: 'Dit wachtwoord is te zwak. Gebruik een langer wachtwoord.',
   code_wrong: 'Die code is onjuist of verlopen. Voer de nieuwste in.',
-  factor_unavailable:
-    'Verificatie in twee stappen kan voor dit account niet worden ingesteld. Neem contact op met de helpdesk.',
+  factor_unavailable: 'Deze tweede factor kan hier niet worden gebruikt. Neem contact op met de helpdesk.',
   challenge_expired: 'Dat duurde te lang. Probeer het opnieuw.',
   sso_unavailable:
     'Single sign-on is niet ingesteld voor dit e-mailadres. Controleer het of log op een andere manier in.',
@@ -117,7 +117,8 @@ export const nl: Translation = {
   passwordTooShort: 'Dit wachtwoord is te kort. Gebruik minstens {count} tekens.',
   passwordTooLong: 'Een wachtwoord mag hoogstens 72 bytes lang zijn. Kies een korter wachtwoord.',
   passwordInBreach: 'Dit wachtwoord kwam voor in een datalek. Kies een ander.',
-  passwordTooSimple: 'Dit wachtwoord heeft meer soorten tekens nodig. Combineer letters, cijfers en symbolen.',
+  passwordTooSimple:
+    'Dit wachtwoord heeft meer soorten tekens nodig. Gebruik kleine letters, hoofdletters, cijfers en symbolen.',
   or: 'of',
   toForgotLink: 'Wachtwoord vergeten?',
   emailMissing: 'Voer je e-mailadres in.',
@@ -125,15 +126,17 @@ export const nl: Translation = {
   emailInvalid: 'Voer een e-mailadres in zoals naam@example.com.',
   passwordMissing: 'Voer je wachtwoord in.',
   signedInHeading: 'Je bent ingelogd',
-  noAddressSignInText: 'Je account heeft geen e-mailadres. Log opnieuw in zoals je dat eerder deed.',
+  noAddressSignInText:
+    'Je account heeft geen e-mailadres. Log opnieuw in zoals je dat eerder deed, of neem contact op met de helpdesk.',
   codeEmailsLimited: 'We kunnen nog geen nieuwe e-mail sturen.',
-  codeResendIn: 'Je kunt over {time} een nieuwe sturen.',
+  codeResendIn: 'Je kunt over {time} een nieuwe aanvragen.',
   linkExpiredHeading: 'Deze link werkt niet meer',
-  linkExpiredText: 'Hij is al gebruikt of verlopen. Vraag een nieuwe aan om je wachtwoord te kiezen.',
+  linkExpiredText:
+    'Hij is al gebruikt, verlopen of vervangen door een nieuwere e-mail. Vraag een nieuwe aan om je wachtwoord te kiezen.',
   newLinkButton: 'Nieuwe link aanvragen',
   changeLinkExpiredText:
-    'Deze is al gebruikt of verlopen. Als er een e-mail naar je andere adres is gestuurd, werkt de link daarin nog.',
-  mailHint: 'Niets ontvangen? Kijk in je spammap.',
+    'Deze is al gebruikt, verlopen of vervangen door een nieuwere e-mail. Heb je de link in de e-mail naar je andere adres nog niet geopend, probeer dan die.',
+  mailHint: 'Niets ontvangen? Kijk in je spammap. Staat daar ook niets, probeer het dan over een uur opnieuw.',
   resendButton: 'E-mail opnieuw sturen',
   backToSignIn: 'Terug naar inloggen',
   pleaseSignInHeading: 'Log in om door te gaan',
@@ -148,7 +151,7 @@ export const nl: Translation = {
   doneLink: 'Klaar',
   cancelLink: 'Annuleren',
   signUpHeading: 'Maak je account aan',
-  guestText: 'Je bent hier als gast. Registreer je met je e-mailadres en je gegevens blijven bewaard.',
+  guestText: 'Je bent hier als gast. Je gegevens blijven alleen bewaard als je je met je e-mailadres registreert.',
   signUpButton: 'Account aanmaken',
   toSignUp: 'Nieuw hier?',
   toSignUpLink: 'Maak een account aan',
@@ -156,9 +159,9 @@ export const nl: Translation = {
   toSignInLink: 'Log in',
   confirmationSentHeading: 'Kijk in je inbox',
   confirmationSentText:
-    'Als {email} nog geen account heeft, hebben we een bevestigingslink gestuurd. Heb je er al een? Log in of stel je wachtwoord opnieuw in.',
+    'Als {email} nog geen account heeft, open dan de link in onze e-mail om het adres te bevestigen. Heb je er al een? Log in of stel je wachtwoord opnieuw in.',
   mailSentHeading: 'Kijk in je inbox',
-  mailSentText: 'Als {email} nog moet worden bevestigd, is er een nieuwe link onderweg.',
+  mailSentText: 'Als {email} nog moet worden bevestigd, open dan de link in onze nieuwste e-mail.',
   continueWith: 'Doorgaan met {provider}',
   confirmHeading: 'Bevestig je e-mailadres',
   confirmText: 'Met één klik bevestig je je adres en log je in.',
@@ -172,8 +175,8 @@ export const nl: Translation = {
   recoveryHeading: 'Kies een nieuw wachtwoord',
   recoveryText: 'Eén klik en je kunt het kiezen.',
   recoveryButton: 'Doorgaan',
-  emailChangeHeading: 'Bevestig je nieuwe e-mailadres',
-  emailChangeText: 'Met één klik bevestig je de wijziging van je adres.',
+  emailChangeHeading: 'Bevestig de wijziging van je e-mailadres',
+  emailChangeText: 'Met één klik bevestig je die vanaf dit adres.',
   emailChangeButton: 'Wijziging bevestigen',
   switchHeading: 'Van account wisselen?',
   switchText: 'Je bent ingelogd als {account}. Met deze link log je in als {other}.',
@@ -184,9 +187,10 @@ export const nl: Translation = {
   forgotText: 'Voer je e-mailadres in. We sturen je een link waarmee je een nieuw wachtwoord kiest.',
   forgotButton: 'Link sturen',
   forgotSentHeading: 'Kijk in je inbox',
-  forgotSentText: 'Als er een account is met {email}, hebben we een link gestuurd om een nieuw wachtwoord te kiezen.',
+  forgotSentText:
+    'Als er een account is met {email}, open dan de link in onze nieuwste e-mail om een nieuw wachtwoord te kiezen.',
   noAddressHeading: 'Je account heeft geen e-mailadres',
-  noAddressText: 'Een wachtwoord heeft er een nodig. Je kunt nog steeds inloggen zoals eerder.',
+  noAddressText: 'Zonder e-mailadres kun je hier geen wachtwoord wijzigen. Je kunt nog steeds inloggen zoals eerder.',
   passwordHeading: 'Kies een nieuw wachtwoord',
   passwordFor: 'Voor {email}',
   passwordOtherAccount: 'Dit formulier was voor een ander account. Controleer het adres en probeer het opnieuw.',
@@ -199,7 +203,8 @@ export const nl: Translation = {
   codeSendButton: 'Mail me een code',
   toCodeButton: 'Mail me liever een code',
   codeSentHeading: 'Kijk in je inbox',
-  emailCodeSentText: 'Als je met {email} kunt inloggen, hebben we een code en een link gestuurd.',
+  emailCodeSentText:
+    'Als je met {email} kunt inloggen, voer dan de code uit onze nieuwste e-mail in of open de link daarin.',
   emailCodeMissing: 'Voer de cijfers van de code in.',
   codesLimited: 'Te veel onjuiste codes. De link in de e-mail werkt nog wel.',
   codeResendButton: 'Nog een e-mail sturen',

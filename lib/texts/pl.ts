@@ -2,14 +2,16 @@ import type { Translation } from '../backend/pages/text.ts';
 
 /** The texts of the built-in pages in Polish. */
 export const pl: Translation = {
-  invalid_request: 'Ten link jest niepełny. Wróć i spróbuj ponownie.',
+  invalid_request: 'W tym żądaniu czegoś brakuje lub coś jest nieprawidłowe. Wróć i spróbuj ponownie.',
   invalid_host: 'Tego adresu nie można tutaj użyć. Otwórz aplikację pod jej własnym adresem.',
   sign_in_failed: 'Nie udało się zalogować. Spróbuj ponownie lub wybierz inny sposób logowania.',
   action_failed: 'To się nie udało. Spróbuj ponownie lub skontaktuj się z pomocą techniczną.',
-  invalid_state: 'Logowanie trwało zbyt długo lub rozpoczęto je w innej przeglądarce. Spróbuj ponownie.',
+  invalid_state:
+    'To logowanie zostało już użyte, trwało zbyt długo lub rozpoczęto je w innej przeglądarce. Spróbuj ponownie.',
   code_rejected: 'Ta próba logowania została już wykorzystana lub wygasła. Zaloguj się ponownie.',
   unknown_provider: 'Ten sposób logowania nie jest tutaj dostępny. Wybierz inny.',
-  link_expired: 'Ten link został już użyty lub wygasł. Poproś o nowy.',
+  link_expired:
+    'Ten link został już użyty, wygasł lub zastąpił go nowszy e-mail. Otwórz najnowszy e-mail lub poproś o nowy link.',
   authorization_expired: 'Ta prośba wygasła, została już rozpatrzona lub dotyczy innego konta.',
   redirect_refused:
     'Tej aplikacji nie można połączyć, ponieważ jej własny adres nie jest bezpieczny. Skontaktuj się z jej twórcami.',
@@ -34,7 +36,7 @@ export const pl: Translation = {
   prefetch_refused: 'Tej strony nie można wczytać w tle. Otwórz ją bezpośrednio.',
   email_not_confirmed: 'Najpierw potwierdź swój adres e-mail. Otwórz link w wiadomości, którą Ci wysłaliśmy.',
   signup_disabled: 'Nie można tutaj tworzyć nowych kont. Zaloguj się lub skontaktuj się z pomocą techniczną.',
-  email_disabled: 'Logowanie za pomocą adresu e-mail jest wyłączone. Wybierz inny sposób.',
+  email_disabled: 'Ten sposób logowania za pomocą adresu e-mail jest wyłączony. Wybierz inny.',
   signup_refused: 'Nie można utworzyć tego konta. Użyj innego adresu e-mail lub skontaktuj się z pomocą techniczną.',
   user_banned: 'Na to konto nie można się zalogować. Skontaktuj się z pomocą techniczną.',
   organization_required:
@@ -61,8 +63,7 @@ export const pl: Translation = {
   same_password: 'To jest Twoje obecne hasło. Wybierz inne.',
   weak_password: 'To hasło jest zbyt słabe. Użyj dłuższego.',
   code_wrong: 'Ten kod jest nieprawidłowy lub wygasł. Wpisz najnowszy.',
-  factor_unavailable:
-    'Weryfikacji dwuetapowej nie można skonfigurować dla tego konta. Skontaktuj się z pomocą techniczną.',
+  factor_unavailable: 'Tego drugiego składnika nie można tutaj użyć. Skontaktuj się z pomocą techniczną.',
   challenge_expired: 'To trwało zbyt długo. Spróbuj ponownie.',
   sso_unavailable:
     'Logowanie jednokrotne nie jest skonfigurowane dla tego adresu. Sprawdź go lub zaloguj się w inny sposób.',
@@ -115,7 +116,7 @@ export const pl: Translation = {
   passwordTooShort: 'To hasło jest za krótkie. Minimalna liczba znaków: {count}.',
   passwordTooLong: 'Hasło może mieć najwyżej 72 bajty. Wybierz krótsze.',
   passwordInBreach: 'To hasło pojawiło się w wycieku danych. Wybierz inne.',
-  passwordTooSimple: 'To hasło zawiera zbyt mało rodzajów znaków. Połącz litery, cyfry i symbole.',
+  passwordTooSimple: 'To hasło zawiera zbyt mało rodzajów znaków. Użyj małych i wielkich liter, cyfr i symboli.',
   or: 'lub',
   toForgotLink: 'Nie pamiętasz hasła?',
   emailMissing: 'Wpisz swój adres e-mail.',
@@ -123,14 +124,16 @@ export const pl: Translation = {
   emailInvalid: 'Wpisz adres e-mail, na przykład imie@example.com.',
   passwordMissing: 'Wpisz hasło.',
   signedInHeading: 'Zalogowano',
-  noAddressSignInText: 'Twoje konto nie ma adresu e-mail. Zaloguj się ponownie tak jak wcześniej.',
+  noAddressSignInText:
+    'Twoje konto nie ma adresu e-mail. Zaloguj się ponownie tak jak wcześniej lub skontaktuj się z pomocą techniczną.',
   codeEmailsLimited: 'Nie możemy jeszcze wysłać kolejnej wiadomości.',
-  codeResendIn: 'Czas do ponownej wysyłki: {time}.',
+  codeResendIn: 'Czas do ponownej prośby o wysłanie: {time}.',
   linkExpiredHeading: 'Ten link już nie działa',
-  linkExpiredText: 'Został już użyty lub wygasł. Poproś o nowy, aby ustawić hasło.',
+  linkExpiredText: 'Został już użyty, wygasł lub zastąpił go nowszy e-mail. Poproś o nowy, aby ustawić hasło.',
   newLinkButton: 'Poproś o nowy link',
-  changeLinkExpiredText: 'Został już użyty lub wygasł. Jeśli na drugi adres przyszedł e-mail, jego link nadal działa.',
-  mailHint: 'Nic nie przyszło? Sprawdź folder ze spamem.',
+  changeLinkExpiredText:
+    'Został już użyty, wygasł lub zastąpił go nowszy e-mail. Jeśli link z e-maila na drugi adres nie został jeszcze otwarty, spróbuj tamtego.',
+  mailHint: 'Nic nie przyszło? Sprawdź folder ze spamem. Jeśli tam też nic nie ma, spróbuj ponownie za godzinę.',
   resendButton: 'Wyślij wiadomość ponownie',
   backToSignIn: 'Wróć do logowania',
   pleaseSignInHeading: 'Zaloguj się, aby kontynuować',
@@ -145,7 +148,8 @@ export const pl: Translation = {
   doneLink: 'Gotowe',
   cancelLink: 'Anuluj',
   signUpHeading: 'Utwórz konto',
-  guestText: 'Korzystasz z aplikacji jako gość. Zarejestruj się, podając e-mail, a Twoje dane zostaną.',
+  guestText:
+    'Korzystasz z aplikacji jako gość. Twoje dane zostaną tylko wtedy, gdy zarejestrujesz się, podając e-mail.',
   signUpButton: 'Utwórz konto',
   toSignUp: 'Jesteś tu pierwszy raz?',
   toSignUpLink: 'Utwórz konto',
@@ -153,9 +157,9 @@ export const pl: Translation = {
   toSignInLink: 'Zaloguj się',
   confirmationSentHeading: 'Sprawdź pocztę',
   confirmationSentText:
-    'Jeśli adres {email} nie ma jeszcze konta, wysłaliśmy link do potwierdzenia. Masz już konto? Zaloguj się lub zresetuj hasło.',
+    'Jeśli adres {email} nie ma jeszcze konta, otwórz link w naszym e-mailu, aby go potwierdzić. Masz już konto? Zaloguj się lub zresetuj hasło.',
   mailSentHeading: 'Sprawdź pocztę',
-  mailSentText: 'Jeśli adres {email} wymaga jeszcze potwierdzenia, nowy link jest już w drodze.',
+  mailSentText: 'Jeśli adres {email} wymaga jeszcze potwierdzenia, otwórz link w naszym najnowszym e-mailu.',
   continueWith: 'Kontynuuj przez {provider}',
   confirmHeading: 'Potwierdź swój adres e-mail',
   confirmText: 'Jednym kliknięciem potwierdzisz adres i się zalogujesz.',
@@ -169,8 +173,8 @@ export const pl: Translation = {
   recoveryHeading: 'Ustaw nowe hasło',
   recoveryText: 'Jedno kliknięcie i możesz je ustawić.',
   recoveryButton: 'Dalej',
-  emailChangeHeading: 'Potwierdź nowy adres e-mail',
-  emailChangeText: 'Jednym kliknięciem potwierdzisz zmianę adresu.',
+  emailChangeHeading: 'Potwierdź zmianę adresu e-mail',
+  emailChangeText: 'Jednym kliknięciem potwierdzisz ją z tego adresu.',
   emailChangeButton: 'Potwierdź zmianę',
   switchHeading: 'Zmienić konto?',
   switchText: 'Korzystasz z konta {account}. Ten link loguje na konto {other}.',
@@ -181,9 +185,10 @@ export const pl: Translation = {
   forgotText: 'Wpisz swój adres e-mail, a wyślemy Ci link do ustawienia nowego hasła.',
   forgotButton: 'Wyślij link',
   forgotSentHeading: 'Sprawdź pocztę',
-  forgotSentText: 'Jeśli istnieje konto z adresem {email}, wysłaliśmy link do ustawienia nowego hasła.',
+  forgotSentText:
+    'Jeśli istnieje konto z adresem {email}, otwórz link w naszym najnowszym e-mailu, aby ustawić nowe hasło.',
   noAddressHeading: 'Twoje konto nie ma adresu e-mail',
-  noAddressText: 'Hasło go wymaga. Nadal możesz logować się tak jak wcześniej.',
+  noAddressText: 'Bez adresu e-mail nie można tutaj zmienić hasła. Nadal możesz logować się tak jak wcześniej.',
   passwordHeading: 'Ustaw nowe hasło',
   passwordFor: 'Dla konta {email}',
   passwordOtherAccount: 'Ten formularz dotyczył innego konta. Sprawdź adres i spróbuj ponownie.',
@@ -196,7 +201,8 @@ export const pl: Translation = {
   codeSendButton: 'Wyślij kod e-mailem',
   toCodeButton: 'Zamiast tego wyślij kod e-mailem',
   codeSentHeading: 'Sprawdź pocztę',
-  emailCodeSentText: 'Jeśli możesz się zalogować za pomocą adresu {email}, wysłaliśmy kod i link.',
+  emailCodeSentText:
+    'Jeśli możesz się zalogować za pomocą adresu {email}, wpisz kod z naszego najnowszego e-maila lub otwórz zawarty w nim link.',
   emailCodeMissing: 'Wpisz cyfry kodu.',
   codesLimited: 'Zbyt wiele błędnych kodów. Link w wiadomości nadal działa.',
   codeResendButton: 'Wyślij kolejną wiadomość',

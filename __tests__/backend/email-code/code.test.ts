@@ -215,7 +215,7 @@ describe('another email', () => {
     await start({ standIn: { mailFrequency: 0 } });
     for (const email of [ada.email, ida]) {
       const first = await postForm(app.visitor(), path, { email });
-      expect(first.text).toContain('You can send another one in 60 seconds.');
+      expect(first.text).toContain('You can ask for another one in 60 seconds.');
       const { status, headers, text } = await postForm(app.visitor(), path, { email });
       expect(status).toBe(429);
       expect(Number(headers['retry-after'])).toBeGreaterThan(50);
@@ -283,7 +283,7 @@ describe('the form', () => {
   it('says when another email can be sent, if there is a limit', async () => {
     await start();
     const { text } = await postForm(app.visitor(), path, { email: ada.email });
-    expect(text).toContain('You can send another one in 60 seconds.');
+    expect(text).toContain('You can ask for another one in 60 seconds.');
     const again = await postForm(app.visitor(), path, { email: ada.email });
     expect([again.status, again.text.includes('We can’t send another email yet.')]).toEqual([429, true]);
     expect(again.text).toContain('name="code"');

@@ -218,7 +218,9 @@ describe('adding an authenticator app', () => {
     const answer = await visitor.postJson('/auth/enroll', {});
     expect([answer.status, answer.json.error.code]).toEqual([422, 'factor_unavailable']);
     expect(app.supabase.factorsOf(ada.email)).toHaveLength(1);
-    expect((await postForm(visitor, '/auth/enroll', {})).text).toContain('can’t be set up');
+    expect((await postForm(visitor, '/auth/enroll', {})).text).toContain(
+      'This second factor can’t be used here. Please contact support.',
+    );
   });
 
   it('requires a signed-in user with an account', async () => {
@@ -250,7 +252,9 @@ describe('adding an authenticator app', () => {
         '/auth/signup?returnTo=%2Fauth%2Fenroll',
       ]);
       await browser.open('/vault');
-      expect(browser.at.answer.text).toContain('You’re here as a guest. Sign up with your email, and your data stays.');
+      expect(browser.at.answer.text).toContain(
+        'You’re here as a guest. Only signing up with your email keeps your data.',
+      );
       const [before, after] = await signUpAsGuest(app, browser);
       expect(after).toBe(before);
       expect(browser.at.answer.text).toContain('<h1>Two-step sign-in</h1>');

@@ -105,7 +105,9 @@ describe('the list of passkeys', () => {
     expect(errorOf(await browser.jar.getJson('/auth/passkeys'))).toEqual([403, 'forbidden']);
     expect(errorOf(await browser.jar.postJson('/auth/passkeys', {}))).toEqual([403, 'forbidden']);
     await browser.open('/auth/passkeys?returnTo=/account');
-    expect(browser.at.answer.text).toContain('You’re here as a guest. Sign up with your email, and your data stays.');
+    expect(browser.at.answer.text).toContain(
+      'You’re here as a guest. Only signing up with your email keeps your data.',
+    );
     const [before, after] = await signUpAsGuest(app, browser);
     expect(after).toBe(before);
     expect(browser.at.answer.text).toContain('<h1>Passkeys</h1>');

@@ -295,7 +295,7 @@ it('applies to anonymous sessions alone: a signed-in user creates a second accou
 
 describe('a guest is led to sign-up', () => {
   const ways = { standIn: { anonymousUsers: true } };
-  const guestText = 'You’re here as a guest. Sign up with your email, and your data stays.';
+  const guestText = 'You’re here as a guest. Only signing up with your email keeps your data.';
 
   it('from the page for a new password, which guests do not have', async () => {
     app = await startBackendApp(ways);

@@ -68,7 +68,7 @@ describe('POST /auth/signup', () => {
     const browser = createPageBrowser(app.origin);
     await browser.open('/auth/signup?returnTo=/account');
     const { text } = await browser.submit(again);
-    expect(text.replaceAll(/<[^>]*>/g, '')).toContain(`If ${ada.email} has no account yet, we sent a link`);
+    expect(text.replaceAll(/<[^>]*>/g, '')).toContain(`If ${ada.email} has no account yet, open the link in our email`);
     const [signIn, forgot] = ['/auth/login', '/auth/forgot'].map((path) => {
       const href = browser.links().find((link) => link.href.startsWith(path))?.href;
       return href ?? '';
@@ -80,7 +80,7 @@ describe('POST /auth/signup', () => {
     await browser.open(signIn ?? '');
     expect((await browser.submit(ada)).text).toBe('account');
     const { message } = (await app.visitor().postJson('/auth/signup', again)).json;
-    expect(message).toMatch(/^If .* has no account yet, we sent a link.* Already have one\? Sign in, or reset/);
+    expect(message).toMatch(/^If .* has no account yet, open the link.* Already have one\? Sign in, or reset/);
   });
 
   it('answers 409 only if the backend itself does', async () => {

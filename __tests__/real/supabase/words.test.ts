@@ -78,7 +78,9 @@ describeGoTrue('the words of the pages', () => {
     const browser = openIn(real.app);
     await browser.open('/auth/signup?returnTo=/account');
     await browser.submit({ email: user.email, password: 'another password 1' });
-    expect(wordsOf(browser)).toContain(`If ${user.email} has no account yet, we sent a link to confirm it.`);
+    expect(wordsOf(browser)).toContain(
+      `If ${user.email} has no account yet, open the link in our email to confirm it.`,
+    );
     expect(real.project.mails.count(user.email)).toBe(0);
     const other = browser.fork();
     await follow(browser, 'Sign in');
@@ -112,7 +114,7 @@ describeGoTrue('the words of the pages', () => {
     const browser = openIn(real.app);
     setSession(browser.jar, body);
     await browser.open('/secure');
-    expect(wordsOf(browser)).toContain('You’re here as a guest. Sign up with your email, and your data stays.');
+    expect(wordsOf(browser)).toContain('You’re here as a guest. Only signing up with your email keeps your data.');
     const person = newUser();
     await browser.submit({ ...person });
     await openMail(browser, await real.project.mails.take(person.email));
@@ -211,7 +213,7 @@ describeOwnGoTrue('the words for an account without an address', () => {
     expect(wordsOf(browser)).toContain('An authenticator app needs an email address, and your account has none.');
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     await browser.open('/danger');
-    expect(wordsOf(browser)).toContain(`${none}. Sign in again the way you did before.`);
+    expect(wordsOf(browser)).toContain(`${none}. Sign in again the way you did before, or contact support.`);
     expect(browser.links()).toContainEqual({ href: 'https://help.example/', label: 'Contact support' });
     await follow(browser, 'Use another account');
     const user = await real.project.addUser();

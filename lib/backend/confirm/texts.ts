@@ -12,8 +12,8 @@ export const confirmTexts = {
   recoveryHeading: 'Choose a new password',
   recoveryText: 'One click, and you can choose it.',
   recoveryButton: 'Continue',
-  emailChangeHeading: 'Confirm your new email',
-  emailChangeText: 'One click confirms the change of your address.',
+  emailChangeHeading: 'Confirm the change of your email',
+  emailChangeText: 'One click confirms it from this address.',
   emailChangeButton: 'Confirm the change',
   /** `{account}` is signed in, and the link is for `{other}`. */
   switchHeading: 'Switch accounts?',

@@ -4,7 +4,7 @@ export const emailCodeTexts = {
   codeSendButton: 'Email me a code',
   toCodeButton: 'Email me a code instead',
   codeSentHeading: 'Check your email',
-  emailCodeSentText: 'If you can sign in with {email}, we sent a code and a link.',
+  emailCodeSentText: 'If you can sign in with {email}, enter the code from our newest email, or open its link.',
   emailCodeMissing: 'Enter the digits of the code.',
   codesLimited: 'Too many wrong codes. The link in the email still works.',
   codeResendButton: 'Send another email',

@@ -41,7 +41,7 @@ interface VerifyState extends FormState {
 /** A button for the security key, and a field for six digits; for a phone, first a button that sends them. */
 export function verifyPage(site: Site, request: PageRequest, state: VerifyState): Reply {
   const { text } = site;
-  const error = verifyErrorOf(site, state);
+  const error = codeErrorOf(site, state);
   return showPage(site, request, {
     facts: {
       kind: 'verify',
@@ -73,13 +73,6 @@ ${otherAccount(site, request, state)}`,
 export function codeErrorOf({ text }: Pick<Site, 'text'>, { error }: Pick<FormState, 'error'>): FormError | undefined {
   const shown = error && formErrorOf(error, text);
   return shown !== undefined && isClosedFor({ error }) ? { ...shown, message: text.codeClosed } : shown;
-}
-
-/** Where no code is asked for anymore: the project has switched the factor off. The general text is about setting one up. */
-function verifyErrorOf(site: Pick<Site, 'text'>, state: Pick<FormState, 'error'>): FormError | undefined {
-  const shown = codeErrorOf(site, state);
-  const isOff = state.error?.code === 'factor_unavailable';
-  return shown !== undefined && isOff ? { ...shown, message: site.text.factorUnavailableHeading } : shown;
 }
 
 /** Any of the user's keys answers the challenge of each of them. */

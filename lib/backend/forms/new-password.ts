@@ -55,7 +55,11 @@ function tooShort(minLength: number, options: AuthErrorOptions = {}): FormProble
 const weaknesses = [
   ['pwned', 'passwordInBreach', 'This password has appeared in a data breach. Choose another one.'],
   ['length', 'passwordTooShort', 'This password is too short. Choose a longer one.'],
-  ['characters', 'passwordTooSimple', 'This password needs more kinds of characters. Mix letters, digits and symbols.'],
+  [
+    'characters',
+    'passwordTooSimple',
+    'This password needs more kinds of characters. Use lowercase and uppercase letters, digits and symbols.',
+  ],
 ] as const;
 
 /**

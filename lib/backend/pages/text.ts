@@ -24,7 +24,8 @@ const kernelTexts = {
   passwordTooShort: 'This password is too short. Use at least {count} characters.',
   passwordTooLong: 'Passwords can be at most 72 bytes long. Choose a shorter one.',
   passwordInBreach: 'This password has appeared in a data breach. Choose another one.',
-  passwordTooSimple: 'This password needs more kinds of characters. Mix letters, digits and symbols.',
+  passwordTooSimple:
+    'This password needs more kinds of characters. Use lowercase and uppercase letters, digits and symbols.',
   or: 'or',
   toForgotLink: 'Forgot password?',
   emailMissing: 'Enter your email.',
@@ -33,16 +34,17 @@ const kernelTexts = {
   passwordMissing: 'Enter your password.',
   signedInHeading: 'You’re signed in',
   /** In place of the form, for an account of a phone or a wallet that a guard asks to sign in again. */
-  noAddressSignInText: 'Your account has no email address. Sign in again the way you did before.',
+  noAddressSignInText: 'Your account has no email address. Sign in again the way you did before, or contact support.',
   codeEmailsLimited: 'We can’t send another email yet.',
   /** In place of the button that sends another email or code, until it can. */
-  codeResendIn: 'You can send another one in {time}.',
+  codeResendIn: 'You can ask for another one in {time}.',
   linkExpiredHeading: 'This link doesn’t work anymore',
-  linkExpiredText: 'It has been used or has expired. Request a new one to choose your password.',
+  linkExpiredText:
+    'It has been used or has expired, or a newer email replaced it. Request a new one to choose your password.',
   newLinkButton: 'Request a new link',
   changeLinkExpiredText:
-    'It has been used or has expired. If an email came to your other address, its link still works.',
-  mailHint: 'Didn’t get it? Check your spam folder.',
+    'It has been used or has expired, or a newer email replaced it. If you haven’t opened the link in the email to your other address, try that one.',
+  mailHint: 'Didn’t get it? Check your spam folder. If it’s not there, try again in an hour.',
   resendButton: 'Resend email',
   backToSignIn: 'Back to sign-in',
   pleaseSignInHeading: 'Sign in to continue',

@@ -1,7 +1,7 @@
 export const signUpTexts = {
   signUpHeading: 'Create your account',
   /** To a guest (anonymous session), whose user id stays. A provider's button signs in to another user. */
-  guestText: 'You’re here as a guest. Sign up with your email, and your data stays.',
+  guestText: 'You’re here as a guest. Only signing up with your email keeps your data.',
   signUpButton: 'Create account',
   toSignUp: 'New here?',
   toSignUpLink: 'Create an account',
@@ -9,7 +9,7 @@ export const signUpTexts = {
   toSignInLink: 'Sign in',
   confirmationSentHeading: 'Check your email',
   confirmationSentText:
-    'If {email} has no account yet, we sent a link to confirm it. Already have one? Sign in, or reset your password.',
+    'If {email} has no account yet, open the link in our email to confirm it. Already have one? Sign in, or reset your password.',
   mailSentHeading: 'Check your email',
-  mailSentText: 'If {email} still needs to be confirmed, a new link is on its way.',
+  mailSentText: 'If {email} still needs to be confirmed, open the link in our newest email.',
 } satisfies Record<string, string>;
