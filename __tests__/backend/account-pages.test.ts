@@ -268,16 +268,11 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ),
   ),
   'factors, no address': ofAccount(
-    refused(
-      '422',
+    page(
       'Two-step sign-in',
-      'lead: Add an authenticator app. We’ll then ask for its code when you sign in.',
-      'alert: An authenticator app needs an email address, and your account has none.',
+      'status: An authenticator app needs an email address, and your account has none.',
       'Contact support → /help',
-      'form to /auth/enroll',
-      returnTo,
-      '  [Add an authenticator app]',
-      'Done → /account?tab=1',
+      'Back to home → /',
       ...anotherAccount,
       'Help → /help',
     ),

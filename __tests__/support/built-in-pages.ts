@@ -15,14 +15,7 @@ import { confirmationSent, mailSent, signUpPage } from '../../lib/backend/sign-u
 import { ssoPage } from '../../lib/backend/sso/page.ts';
 import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/consent/page.ts';
 import { enrollPage } from '../../lib/backend/factors/enroll-page.ts';
-import {
-  factorsPage,
-  noEmail,
-  rejectedPage,
-  removePage,
-  unavailablePage,
-  verifyPage,
-} from '../../lib/backend/factors/page.ts';
+import { factorsPage, rejectedPage, removePage, unavailablePage, verifyPage } from '../../lib/backend/factors/page.ts';
 import {
   addressChangedPage,
   changeLinkExpiredPage,
@@ -285,7 +278,7 @@ function factorPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): R
     'factors, no address': factorsPage(site, requestOf({ ...pages, links: { help: '/help' } }), {
       ...state,
       factors: [],
-      error: new FormProblem('form', 'factorNeedsEmail', 'none', { code: 'factor_unavailable', reason: noEmail }),
+      hasAddress: false,
     }),
     'factors, none': factorsPage(site, request, { ...state, factors: [] }),
     enroll: enrollPage(site, request, { ...state, enrollment, picture }),

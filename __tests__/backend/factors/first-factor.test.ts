@@ -3,6 +3,7 @@ import { endSession, requireSession } from '../../../lib/backend/index.ts';
 import { ada, postForm, setSession, startBackendApp } from '../../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../../support/backend-app.ts';
 import { sendText } from '../../support/hosts.ts';
+import { createPageBrowser } from '../../support/page-browser.ts';
 
 let app: BackendApp;
 afterEach(() => app.close());
@@ -13,6 +14,7 @@ async function start(setup: BackendAppSetup = {}): Promise<void> {
     after: (host) => {
       host.get('/danger', requireSession({ adapter: 'backend', maxAge: 300 }), (_req, res) => sendText(res, 'danger'));
       host.get('/enrolled', requireSession({ aal: 'enrolled' }), (_req, res) => sendText(res, 'enrolled'));
+      host.get('/vault', requireSession({ aal: 'aal2' }), (_req, res) => sendText(res, 'vault'));
       const bearer = requireSession({ aal: 'enrolled', credentials: ['bearer'] });
       host.get('/bearer', bearer, (_req, res) => sendText(res, 'enrolled'));
     },
@@ -105,7 +107,21 @@ describe('adding the first second factor', () => {
     expect([page.status, app.supabase.calls('enroll')]).toEqual([422, 0]);
     expect(page.text).toContain('An authenticator app needs an email address, and your account has none.');
     expect(page.text).toContain('<a href="https://help.example/">Contact support</a>');
-    expect(page.text).toContain('>Done</a>');
+    expect(page.text.match(/and your account has none/g)).toHaveLength(1);
+  });
+
+  it('offers nothing that an account without an address cannot do, and leads it away from a guard', async () => {
+    await start();
+    const browser = createPageBrowser(app.origin);
+    setSession(browser.jar, await app.supabase.issueSession(app.supabase.addUser({ email: '' })));
+    const { status, text } = await browser.open('/vault');
+    expect([status, new URL(browser.at.url).pathname]).toEqual([200, '/auth/enroll']);
+    expect(text).toContain('An authenticator app needs an email address, and your account has none.');
+    expect(text).not.toContain('Add an authenticator app');
+    expect(browser.forms().map(({ action }) => action)).toEqual(['/auth/logout']);
+    expect(browser.links()).toEqual([{ href: '/', label: 'Back to home' }]);
+    await browser.open('/');
+    expect([browser.at.answer.status, new URL(browser.at.url).pathname]).toEqual([200, '/']);
   });
 
   it('counts no attempts for a factor of another user', async () => {

@@ -208,9 +208,11 @@ describeOwnGoTrue('the words for an account without an address', () => {
     }
     await browser.open('/auth/signup?returnTo=/account');
     expect(wordsOf(browser)).toContain(`Signed in as ${phone}`);
-    await browser.open('/auth/enroll');
-    await browser.post('/auth/enroll', {});
+    await browser.open('/auth/enroll?returnTo=/account');
     expect(wordsOf(browser)).toContain('An authenticator app needs an email address, and your account has none.');
+    expect(browser.forms().map(({ action }) => action)).toEqual(['/auth/logout']);
+    await follow(browser, 'Back to home');
+    expect(new URL(browser.at.url).pathname).toBe('/');
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     await browser.open('/danger');
     expect(wordsOf(browser)).toContain(`${none}. Sign in again the way you did before, or contact support.`);

@@ -12,7 +12,7 @@ import { localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
 import type { FormInput, Next } from '../forms/forms.ts';
 import { enrollKey, verifyKey } from './key-factors.ts';
 import { enrollPage } from './enroll-page.ts';
-import { factorsPage, noEmail, removePage } from './page.ts';
+import { factorsPage, removePage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import { qrCode } from './qr-code.ts';
 import { asksAgain } from '../webauthn/page.ts';
@@ -121,16 +121,18 @@ async function raiseAgain(backend: BackendContext, asked: FactorRequest, error: 
   return secondFactorFirst(backend, request, wayBack);
 }
 
+const hasAddress = ({ email }: FactorRequest['user']): boolean => (email ?? '') !== '';
+
 async function start(backend: BackendContext, { request, subject, returnTo, user }: FactorRequest): Promise<Reply> {
   // The app shows it beside the code, so GoTrue fails without one.
-  if ((user.email ?? '') === '') {
+  if (!hasAddress(user)) {
     throw new FormProblem(
       'form',
       'factorNeedsEmail',
       'An authenticator app needs an email address, and this account has none.',
       {
         code: 'factor_unavailable',
-        reason: noEmail,
+        reason: 'no_email',
       },
     );
   }
@@ -191,10 +193,11 @@ function askRemoval(backend: BackendContext, { request, returnTo, factors }: Fac
 
 function listPage(
   backend: BackendContext,
-  { request, returnTo, factors }: FactorRequest,
+  { request, returnTo, factors, user }: FactorRequest,
   state: { readonly error?: AuthError; readonly isAgain?: boolean } = {},
 ): Reply {
-  return factorsPage(siteFor(backend, request), request, { factors: factors.verified, returnTo, ...state });
+  const shown = { factors: factors.verified, returnTo, hasAddress: hasAddress(user), ...state };
+  return factorsPage(siteFor(backend, request), request, shown);
 }
 
 /** A wrong code shows the same QR code again, because the app has already scanned it. */

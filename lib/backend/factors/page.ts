@@ -258,18 +258,21 @@ function factorsLead(site: Site, isEmpty: boolean): Text {
   return isEmpty ? text.factorsEmptyText : text.factorsText;
 }
 
-/** The reason of the error where the account has no email address: only support can help. */
-export const noEmail = 'no_email';
+interface FactorsState extends FormState {
+  readonly factors: readonly Factor[];
+  readonly isAgain?: boolean;
+  /** Whether the account has an email address, which an authenticator app needs. Default `true`. */
+  readonly hasAddress?: boolean;
+}
 
 /** The second factors of an account, a link to remove each, and one to add an authenticator app. */
-export function factorsPage(
-  site: Site,
-  request: PageRequest,
-  state: FormState & { readonly factors: readonly Factor[]; readonly isAgain?: boolean },
-): Reply {
+export function factorsPage(site: Site, request: PageRequest, state: FactorsState): Reply {
   const { settings, text } = site;
-  const { factors, returnTo, isAgain } = state;
+  const { factors, returnTo, isAgain, hasAddress = true } = state;
   const { enrollPath: path } = settings;
+  const needsEmail = { message: text.factorNeedsEmail, field: 'form', tone: 'next' } as const;
+  const isStuck = !hasAddress && factors.length === 0;
+  const message = state.error === undefined ? (isStuck ? needsEmail : undefined) : formErrorOf(state.error, text);
   // Filled in by the script, with the answer.
   const hidden = { type: keyType, factorId: '', ...returnToOf(state) };
   const start = { type: keyType };
@@ -277,7 +280,8 @@ export function factorsPage(
   const action = request.localPath(settings.enrollPath);
   // A guard may have led here, and would do so again: an account that cannot add a factor must not be trapped.
   const isRequired = factors.length === 0 && returnTo !== request.home;
-  const { help } = state.error?.reason === noEmail ? request.brand.links : {};
+  const { help } = hasAddress ? {} : request.brand.links;
+  const leave = isStuck ? request.urlOf(request.home) : request.urlOf(returnTo);
   const support = help !== undefined && html`<p><a href="${safeHref(help)}">${text.contactSupport}</a></p>`;
   const row = (factor: Factor): Html => {
     const name = html`<bdi>${factorName(site, factor)}</bdi>${dateOf(factor, request)}`;
@@ -292,22 +296,22 @@ export function factorsPage(
       kind: 'factors',
       action,
       values: formValues(state),
-      links: { done: request.urlOf(returnTo), help },
+      links: { done: leave, help },
       choices: factors.map((factor) => ({
         name: factorName(site, factor).plain,
         href: withQuery(action, { remove: factor.id, ...returnToOf(state) }),
       })),
     },
     heading: text.factorsHeading,
-    lead: factorsLead(site, factors.length === 0),
+    lead: !isStuck && factorsLead(site, factors.length === 0),
     error: state.error,
     hasForm: true,
     ...(hasKeys(site) && { script: ceremonyScript(site, request, path) }),
-    content: html`${formAlert(site, request, state.error && formErrorOf(state.error, text), support)}
+    content: html`${formAlert(site, request, message, support)}
 ${factors.length > 0 && html`<ul class="choices">\n${factors.map(row)}</ul>`}
-${postForm(action, returnToOf(state), html`<button>${text.addAppButton}</button>`)}
+${hasAddress && postForm(action, returnToOf(state), html`<button>${text.addAppButton}</button>`)}
 ${hasKeys(site) && ceremonyForm(site, request, adding)}
-<p class="actions"><a href="${safeHref(request.urlOf(returnTo))}">${text.doneLink}</a></p>
+<p class="actions"><a href="${safeHref(leave)}">${isStuck ? text.backHome : text.doneLink}</a></p>
 ${isRequired && otherAccount(site, request, state)}`,
   });
 }
