@@ -297,7 +297,7 @@ export const errorTable = {
   rate_limited: {
     status: 429,
     message: 'Too many attempts. Wait a moment, then try again.',
-    when: 'The throttle or the backend’s own rate limit applies; Retry-After says how long.',
+    when: 'The throttle or the backend’s own rate limit applies; Retry-After and the message say how long.',
   },
   provider_refused: {
     status: 502,

@@ -5,7 +5,7 @@ import { defined } from '../tools/json.ts';
 import { isLoopback } from '../tools/url.ts';
 import { fitForEvent } from '../session/events.ts';
 import { header, keepPrivate, requestTarget } from './message.ts';
-import { AuthError } from '../errors.ts';
+import { AuthError, messageOf } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
 import type { ErrorBody } from '../types.ts';
 import { NotAccepted } from './accept.ts';
@@ -14,7 +14,7 @@ import type { AuthRequest } from './request.ts';
 import { errorPage } from '../pages/error-page.ts';
 import type { ErrorPageParts } from '../pages/error-page.ts';
 import { askingSignInUrl, otherAccountUrl } from '../pages/page.ts';
-import { accountName } from '../pages/texts.ts';
+import { accountName, duration, sharedText } from '../pages/texts.ts';
 import { asError, passToNext, isError } from './next.ts';
 import type { Next } from './next.ts';
 import { isPrivate } from './origin.ts';
@@ -148,10 +148,17 @@ function isLoading({ req, query }: AuthRequest): boolean {
   return req.method === 'GET' && !query.has('error');
 }
 
+/** As the built-in pages say it: a limit names the wait. */
+function messageFor({ code, message, retryAfter }: AuthError): string {
+  if (code !== 'rate_limited' || retryAfter === undefined) return message;
+  const what = message === messageOf(code) ? sharedText.rate_limited : message;
+  return `${what} ${sharedText.retryIn.replace('{time}', duration(retryAfter))}`;
+}
+
 export function errorBody(error: AuthError, redirectTo?: string): ErrorBody {
-  const { status, code, message, fields } = error;
+  const { status, code, fields } = error;
   return {
-    error: { status, code, message, ...(fields && { fields }) },
+    error: { status, code, message: messageFor(error), ...(fields && { fields }) },
     ...(redirectTo === undefined ? {} : { redirectTo }),
   };
 }

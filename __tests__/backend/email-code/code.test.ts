@@ -224,6 +224,17 @@ describe('another email', () => {
     expect(app.supabase.mails).toHaveLength(2);
   });
 
+  it('and a code that are refused for a while say so in JSON as on the page, with the wait', async () => {
+    await start();
+    // Browsers of their own: a form that one sends twice has one answer.
+    const messageTo = async (fields: object) =>
+      (await app.visitor().postJson(path, { email: ada.email, ...fields })).json;
+    await messageTo({});
+    expect((await messageTo({})).error.message).toMatch(/^We can’t send another email yet. Try again in \d+ seconds.$/);
+    for (let count = 0; count < 5; count += 1) await messageTo({ code: String(123_456 + count) });
+    expect((await messageTo({ code: '234567' })).error.message).toBe('Too many wrong codes. Try again in 15 minutes.');
+  });
+
   it('that the backend refuses is an event, and gets the same answer', async () => {
     await start({ options: { throttle: false } });
     const first = await postForm(app.visitor(), path, { email: ada.email });

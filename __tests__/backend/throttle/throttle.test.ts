@@ -30,6 +30,14 @@ describe('failed sign-ins', () => {
     expect([form.status, form.text.includes('Too many attempts')]).toEqual([429, true]);
   });
 
+  it('are refused with the wait in words, on the page and in JSON', async () => {
+    await start();
+    await guessTimes(10);
+    const words = 'Too many attempts. Try again in 15 minutes.';
+    expect((await guess()).json.error.message).toBe(words);
+    expect((await postForm(app.visitor(), '/auth/login', ada)).text).toContain(words);
+  });
+
   it('count when they run in parallel', async () => {
     await start();
     // Equal guesses of one browser at the same time would be one double submit.

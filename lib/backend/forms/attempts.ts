@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { AuthError } from '../../errors.ts';
+import { FormProblem } from './fields.ts';
 
 /** The `reason` of a refusal because an email with a code was sent within the last minute. */
 export const mailedBefore = 'email_sent_before';
@@ -56,3 +58,12 @@ export const unlimited: Attempts = {
   runChallenge: run,
   runMail: (_email, work) => work(),
 };
+
+/** The error of an attempt over a limit. An email asked for twice, or a code after wrong ones, is not one of “too many attempts”. @param retryAfter seconds */
+export function refusedAttempt(retryAfter: number, reason: string | undefined): AuthError {
+  const options = { code: 'rate_limited', retryAfter, reason } as const;
+  if (reason === mailedBefore)
+    return new FormProblem('form', 'codeEmailsLimited', 'We can’t send another email yet.', options);
+  if (reason === tooManyCodes) return new FormProblem('form', 'codeClosed', 'Too many wrong codes.', options);
+  return new AuthError('rate_limited', options);
+}

@@ -128,8 +128,9 @@ const nextSteps: ReadonlySet<string> = new Set([
  * sign-in hook, or for a password that the backend refused) takes precedence over the general one.
  */
 export function formErrorOf(error: AuthError, text: PagesText): FormError {
-  if (error instanceof FormProblem) return { message: fillIn(text[error.text], error.values), field: error.field };
   const { code, retryAfter } = error;
+  if (error instanceof FormProblem)
+    return { message: fillIn(text[error.text], error.values), field: error.field, retryAfter };
   const isGeneral = error.message === errorTable[code].message;
   const message = isGeneral ? text[code] : textOf(error.message);
   const tone = nextSteps.has(code) && { tone: 'next' as const };

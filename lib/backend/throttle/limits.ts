@@ -8,7 +8,7 @@ import { networkKey } from '../../session/allowance.ts';
 import { createClientAddress } from './client-address.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { ThrottleOptions } from './options.ts';
-import { mailedBefore, mailWaitSeconds, tooManyCodes, unlimited } from '../forms/attempts.ts';
+import { mailedBefore, mailWaitSeconds, refusedAttempt, tooManyCodes, unlimited } from '../forms/attempts.ts';
 import type { Attempts } from '../forms/attempts.ts';
 import { foldAccount } from '../forms/fields.ts';
 import { isRefusedGuess, isTimeout } from '../supabase/provider-errors.ts';
@@ -153,7 +153,7 @@ function createWithin({ redis, keyPrefix = 'express-auth-adapters:throttle' }: T
     if ('waitMs' in attempt) {
       const { event, reason }: Limit = limits[scope];
       emit({ type: 'throttled', scope: event });
-      throw new AuthError('rate_limited', { retryAfter: Math.max(1, Math.ceil(attempt.waitMs / 1000)), reason });
+      throw refusedAttempt(Math.max(1, Math.ceil(attempt.waitMs / 1000)), reason);
     }
     let failure: { readonly error: unknown } | undefined;
     try {
