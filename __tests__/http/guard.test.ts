@@ -35,7 +35,7 @@ async function startGuard({ options, rules = toSignIn, prefix = '', ...change }:
     serve((req, res) => {
       const request = passAdapter(definition, req, res, prefix);
       let when = 'at once';
-      guard(request, rules, (error) => res.end(error === undefined ? `${when}, ${request.isGuarded}` : 'an error'));
+      guard(request, rules, (error) => res.end(error === undefined ? `${when}, ${request.visit.is}` : 'an error'));
       when = 'later';
     }),
   );
@@ -54,10 +54,10 @@ describe('a guard', () => {
   it('lets a session pass, and at once where it is in the cache; the page is private', async () => {
     const { ask, signIn } = await startGuard();
     await signIn();
-    expect(shown(await ask())).toEqual([200, 'later, true', 'private, no-store']);
+    expect(shown(await ask())).toEqual([200, 'later, admitted', 'private, no-store']);
     // Where DEBUG was on in this process, each decision is explained.
     const when = isExplaining ? 'later' : 'at once';
-    expect(shown(await ask())).toEqual([200, `${when}, true`, 'private, no-store']);
+    expect(shown(await ask())).toEqual([200, `${when}, admitted`, 'private, no-store']);
   });
 
   it('asks a session from the cache for what it demands, too', async () => {

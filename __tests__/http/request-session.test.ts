@@ -179,9 +179,9 @@ describe('a cached session', () => {
       request.cachedSession(),
       await request.resolveSession(),
       request.cachedSession(),
-      request.refusedSession,
+      request.visit.is,
     ]);
-    expect(said).toEqual([undefined, session, session, undefined]);
+    expect(said).toEqual([undefined, session, session, 'resolved']);
     expect([asked, headers.getSetCookie()]).toEqual([[], []]);
   });
 
@@ -190,9 +190,9 @@ describe('a cached session', () => {
     const { said } = await ask(change, '', async (request) => [
       await request.resolveSession(),
       request.cachedSession(),
-      request.refusedSession,
+      request.visit,
     ]);
-    expect(said).toEqual([null, undefined, session]);
+    expect(said).toEqual([null, undefined, { is: 'refused', session }]);
     expect(asked).toEqual([]);
   });
 });

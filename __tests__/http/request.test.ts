@@ -3,6 +3,7 @@ import { AuthError } from '../../lib/errors.ts';
 import { partKey, Parts } from '../../lib/http/adapter.ts';
 import { AuthRequest } from '../../lib/http/request.ts';
 import { firstAuthRequest } from '../../lib/http/passed-adapters.ts';
+import { refuseUnsafeMountPath } from '../../lib/http/request/urls.ts';
 import { redirectOrJson } from '../../lib/http/reply.ts';
 import { ask } from '../support/auth-request.ts';
 import { bareAdapter } from '../support/bare-request.ts';
@@ -74,14 +75,14 @@ it.each(['//evil.example', '/\\evil.example'])(
   async (prefix) => {
     const { said } = await ask({}, prefix, (request) => ({
       path: request.localPath('/callback'),
-      refusal: problemOf(() => request.refuseUnsafeMountPath()),
+      refusal: problemOf(() => refuseUnsafeMountPath(request)),
     }));
     expect(said).toEqual({ path: '/callback', refusal: 'invalid_request' });
   },
 );
 
 it.each(['', '/app', '/app/v1.0'])('does not refuse the mount path "%s"', async (prefix) => {
-  const { said } = await ask({}, prefix, (request) => problemOf(() => request.refuseUnsafeMountPath()));
+  const { said } = await ask({}, prefix, (request) => problemOf(() => refuseUnsafeMountPath(request)));
   expect(said).toBeUndefined();
 });
 

@@ -5,23 +5,10 @@ import { AuthError } from '../errors.ts';
 import type { Emit } from '../session/events.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
 import { accountName } from '../pages/texts.ts';
+import type { Acceptance } from './adapter.ts';
 
 /** The option `accept`: only `true` lets a session in. */
 export type Accept<S extends Session> = (session: S, req: Request) => boolean | Promise<boolean>;
-
-/** The application's answers about sessions, each kept as long as the verified token. */
-export interface Acceptance {
-  /** Whether this object, which the cache returns, was let in; a look-up. */
-  isAccepted(session: Session): boolean;
-  /**
-   * Asks the application, once per token: concurrent requests share the call, and a throw is not kept.
-   *
-   * @throws whatever `accept` throws
-   */
-  ask(session: Session, req: IncomingMessage): Promise<boolean>;
-  /** The same for a session that exists: a refusal is reported once. */
-  admits(session: Session, req: IncomingMessage): Promise<boolean>;
-}
 
 interface AcceptanceSettings {
   readonly timeoutMs: number;

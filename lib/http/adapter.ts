@@ -6,7 +6,6 @@ import type { AuthError } from '../errors.ts';
 import type { Emit, Explain } from '../session/events.ts';
 import type { SessionResolver } from '../session/sessions.ts';
 import type { AccessTokenClaims, AdapterName, Session } from '../types.ts';
-import type { Acceptance } from './accept.ts';
 import type { Brands } from '../pages/page.ts';
 import type { RenderPage } from '../pages/view.ts';
 
@@ -21,6 +20,20 @@ export interface OwnPath {
   readonly option: string;
   /** Whether `returnTo` may name it: a page that a sign-in leads back to. */
   readonly isReturnTarget?: boolean;
+}
+
+/** The application's answers about sessions, each kept as long as the verified token. */
+export interface Acceptance {
+  /** Whether this object, which the cache returns, was let in; a look-up. */
+  isAccepted(session: Session): boolean;
+  /**
+   * Asks the application, once per token: concurrent requests share the call, and a throw is not kept.
+   *
+   * @throws whatever `accept` throws
+   */
+  ask(session: Session, req: IncomingMessage): Promise<boolean>;
+  /** The same for a session that exists: a refusal is reported once. */
+  admits(session: Session, req: IncomingMessage): Promise<boolean>;
 }
 
 /** The part of an adapter that a guard with `maxAge` uses. */

@@ -68,9 +68,9 @@ export function admitted(
   adapter: AdapterName | undefined,
   caller: 'currentSession' | 'sessionEnded',
 ): { readonly request: AuthRequest; readonly session: Session } {
-  const request = passedAs(req, adapter, caller).find(({ isGuarded }) => isGuarded);
-  const session = request?.cachedSession();
-  if (request !== undefined && session !== undefined) return { request, session };
+  for (const request of passedAs(req, adapter, caller)) {
+    if (request.visit.is === 'admitted') return { request, session: request.visit.session };
+  }
   const instead = caller === 'currentSession' ? ', or use await getSession(req)' : '';
   throw new ConfigurationError(caller, [
     `no guard has let this request pass; put requireSession() or protectedRoutes in front of the handler${instead}`,

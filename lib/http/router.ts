@@ -12,11 +12,13 @@ import { challengeRedirect, refuse } from './error-reply.ts';
 import { useExpress } from './express.ts';
 import type { Next } from './next.ts';
 import { guard } from './guard/guard.ts';
+import type { GuardRules } from './guard/guard.ts';
 import { findMisuse, isAnsweredLater } from './mount/mounts.ts';
 import { stylesheetFor } from '../pages/style.ts';
 import { rememberFactors } from './guard/step-up.ts';
 import { showReply } from './reply.ts';
 import type { Reply } from './reply.ts';
+import { refuseUnsafeMountPath } from './request/urls.ts';
 import { comparablePath, isExpress, mountPath, requestTarget } from './message.ts';
 import { pathOf } from '../tools/paths/request-path.ts';
 
@@ -84,11 +86,13 @@ export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: re
     const route = routeAt.get(path) ?? routeAt.get(comparablePath(path));
     const fullPath = request.prefix + path;
     if (route !== undefined) void serve(request, route, next);
-    else if (isProtected(request, fullPath) && !isLeftToOther(request, fullPath))
-      guard(request, { challenge: (protectedRequest) => challengeRedirect(protectedRequest) }, next);
+    else if (isProtected(request, fullPath) && !isLeftToOther(request, fullPath)) guard(request, ofPages, next);
     else next();
   });
 }
+
+/** The rules of `protectedRoutes`. */
+const ofPages: GuardRules = { challenge: (request) => challengeRedirect(request) };
 
 type Handle = (req: IncomingMessage, res: ServerResponse, next: Next) => void;
 
@@ -133,7 +137,7 @@ async function answer(request: AuthRequest, route: AuthRoute): Promise<Reply> {
   const { get, post } = route;
   const allow = [...(get ? ['GET', 'HEAD'] : []), ...(post ? ['POST'] : []), 'OPTIONS'];
   const origin = (): string => request.origin;
-  request.refuseUnsafeMountPath();
+  refuseUnsafeMountPath(request);
   if (req.method === 'POST' && post !== undefined) {
     refuseCrossSite(req, origin, definition.trustedOrigins);
     return await post(request);

@@ -63,7 +63,7 @@ async function answerSwitch(context: SwitchContext, switches: Switches, request:
   if (!/^[\w-]{1,100}$/.test(organizationId)) throw new AuthError('invalid_request');
   const { organizationId: onlyOne } = context.settings;
   if (onlyOne !== undefined && onlyOne !== organizationId) {
-    const isSignedOut = (await request.resolveSession()) === null && request.refusedSession === undefined;
+    const isSignedOut = (await request.resolveSession()) === null && request.visit.is !== 'refused';
     if (isSignedOut) return signedOutReply(request, returnTo);
     throw new AuthError('organization_required');
   }

@@ -99,7 +99,7 @@ export async function leaveFor(
  */
 export async function memberOf(backend: BackendContext, request: AuthRequest): Promise<Subject | undefined> {
   const subject = await sessionOf(backend, request);
-  if (subject === undefined && request.refusedSession !== undefined) throw new NotAccepted(request.refusedSession);
+  if (subject === undefined && request.visit.is === 'refused') throw new NotAccepted(request.visit.session);
   return subject?.session.user.isAnonymous === true ? undefined : subject;
 }
 

@@ -19,7 +19,7 @@ import type { HostRequest } from '../../http/message.ts';
 import type { ExactOptionsOf } from '../../options/shared.ts';
 import { refuseCrossSite } from '../../http/origin.ts';
 import { sendReply } from '../../http/reply.ts';
-import { wayBackOf } from '../../http/way-back.ts';
+import { wayBackOf } from '../../http/request/way-back.ts';
 import type { Reply } from '../../http/reply.ts';
 import { checkEntry, outageEntries, readRequirements, refuseUnconfirmed } from '../../http/guard/require-session.ts';
 
@@ -96,7 +96,7 @@ function requestOf(definition: Adapter, req: IncomingMessage): AuthRequest {
   const { adapter } = definition;
   const request = passedAs(req, adapter, 'forwardAuth').find((passed) => passed.definition === definition);
   if (request === undefined) throw notMounted('forwardAuth', adapter, req);
-  if (!request.isGuarded) return request;
+  if (request.visit.is !== 'admitted') return request;
   throw new ConfigurationError('forwardAuth', [
     'a guard (protectedRoutes or requireSession) covers its path, and would redirect signed-out visitors, which gateways take for an error; choose a path that no guard covers',
   ]);
@@ -127,7 +127,7 @@ async function decide(request: AuthRequest, rules: ForwardAuthOptions): Promise<
   const { req, definition } = request;
   const session = request.cachedSession() ?? (await request.resolveSession());
   if (session?.credential !== 'cookie') {
-    if (request.refusedSession !== undefined) throw new NotAccepted(request.refusedSession);
+    if (request.visit.is === 'refused') throw new NotAccepted(request.visit.session);
     throw new AuthError('unauthenticated');
   }
   if (rules.whenCoordinatorDown === 'refuse') refuseUnconfirmed('forwardAuth', request, session);

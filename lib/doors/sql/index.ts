@@ -119,9 +119,7 @@ async function identify(
   // Such a token is no session. Without this check its request would be anonymous without a word.
   if (hasOtherRole(request)) throw otherRole();
   if (takesAnon) return { request, session: anonymous };
-  throw request.refusedSession === undefined
-    ? new AuthError('unauthenticated')
-    : new NotAccepted(request.refusedSession);
+  throw request.visit.is === 'refused' ? new NotAccepted(request.visit.session) : new AuthError('unauthenticated');
 }
 
 async function resolve(request: AuthRequest): Promise<Session | null> {

@@ -9,6 +9,7 @@ import { passToNext } from '../next.ts';
 import type { Next } from '../next.ts';
 import type { AuthRequest } from '../request.ts';
 import { sendReply } from '../reply.ts';
+import { refuseUnsafeMountPath } from '../request/urls.ts';
 import type { Reply } from '../reply.ts';
 import { pathOf } from '../../tools/paths/request-path.ts';
 
@@ -33,7 +34,7 @@ export function guard(request: AuthRequest, rules: GuardRules, next: Next): void
   const known = request.cachedSession();
   // Fast path: cached session, no further requirement. Asking the request's adapter whether to explain it took 2 % of a request.
   if (known?.credential === 'cookie' && rules.demand === undefined && !isExplaining) {
-    request.admit();
+    request.admit(known);
     next();
     return;
   }
@@ -56,26 +57,28 @@ async function decide(
     }
     if (session === null) {
       // Signing in again with this account would not help, so a redirect would loop.
-      if (request.refusedSession !== undefined) throw new NotAccepted(request.refusedSession);
-      request.refuseUnsafeMountPath();
+      if (request.visit.is === 'refused') throw new NotAccepted(request.visit.session);
+      refuseUnsafeMountPath(request);
+      answer(request, challenge(request), () => `signed out, as ${signedOutReason(request)}`);
+      return;
     }
-    const reply = session === null ? challenge(request) : await demand?.(request, session);
+    const reply = await demand?.(request, session);
     if (reply !== undefined) {
-      explainDecision(request, () => describe(request, session, reply));
-      sendReply(request, reply);
+      answer(request, reply, () => 'the guard asks for more than the session has');
       return;
     }
     explainDecision(request, () => (known === undefined ? 'let in' : 'let in, with a session from the cache'));
-    request.admit();
+    request.admit(session);
     passToNext(next);
   } catch (error) {
     refuse(request, error, next);
   }
 }
 
-function describe(request: AuthRequest, session: Session | null, { status, headers }: Reply): string {
-  const reason =
-    session === null ? `signed out, as ${signedOutReason(request)}` : 'the guard asks for more than the session has';
-  const to = headers?.['Location'];
-  return `${reason}: ${status}${typeof to === 'string' ? ` to ${pathOf(to)}` : ''}`;
+function answer(request: AuthRequest, reply: Reply, reason: () => string): void {
+  explainDecision(request, () => {
+    const to = reply.headers?.['Location'];
+    return `${reason()}: ${reply.status}${typeof to === 'string' ? ` to ${pathOf(to)}` : ''}`;
+  });
+  sendReply(request, reply);
 }

@@ -8,7 +8,7 @@ import { comparablePath, requestTarget } from '../message.ts';
 import type { HostRequest } from '../message.ts';
 
 /** An adapter that a request has passed, with those that it passed before and after it. */
-interface Passed {
+export interface Passed {
   readonly definition: Adapter;
   readonly req: Pick<HostRequest, 'app' | 'url' | 'params'>;
   /** Its mount path, `''` at the root. */

@@ -1,5 +1,5 @@
-import type { Adapter } from './adapter.ts';
-import { partKey } from './adapter.ts';
+import type { Adapter } from '../adapter.ts';
+import { partKey } from '../adapter.ts';
 import { originOf } from './way-back.ts';
 
 /** The parts of an `AuthRequest` that a hook's answer depends on. */

@@ -1,6 +1,6 @@
-import { pathOf } from '../tools/paths/request-path.ts';
-import { header } from './message.ts';
-import type { HostRequest } from './message.ts';
+import { pathOf } from '../../tools/paths/request-path.ts';
+import { header } from '../message.ts';
+import type { HostRequest } from '../message.ts';
 
 /** What the person asked for. A gateway asks in a request of its own, and says so in headers. */
 export interface Asked {
