@@ -227,7 +227,7 @@ export const errorTable = {
   email_in_use: {
     status: 409,
     message: 'An account with this email already exists. Sign in instead.',
-    when: 'Sign-up for a known address, where the backend itself says so.',
+    when: 'Sign-up for a known address, where the backend itself says so, or by a guest who has completed the account in another browser.',
   },
   identity_in_use: {
     status: 409,

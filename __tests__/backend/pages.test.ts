@@ -116,6 +116,7 @@ describe('every built-in page in every state', () => {
   it('shows how something ended by a picture, and no other page has one', () => {
     const emblems: Readonly<Record<string, Emblem>> = {
       'sign-in, signed in': 'check',
+      'sign-up, account exists': 'notice',
       'code sent': 'envelope',
       'code, wrong': 'envelope',
       'code, another email too soon': 'envelope',

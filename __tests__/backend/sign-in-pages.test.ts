@@ -272,6 +272,15 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'lead: You’re here as a guest. Only signing up with your email keeps your data.',
     ...signUpForm([...newEmail(' autofocus'), ...newPassword(' password-hint'), atLeast(8)]),
   ),
+  'sign-up, account exists': outcome(
+    'emblem',
+    refused(
+      '409, no form may be sent',
+      'Create your account',
+      'alert: You already have an account with ada@example.com .',
+      'Continue → /account?tab=1',
+    ),
+  ),
   'sign-up, email malformed': refused(
     '400',
     'Create your account',

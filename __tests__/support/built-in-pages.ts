@@ -11,7 +11,7 @@ import { confirmPage, switchPage } from '../../lib/backend/confirm/page.ts';
 import { codePage } from '../../lib/backend/email-code/page.ts';
 import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in.ts';
 import { forgotPage, forgotSent, noAddressPage, passwordPage } from '../../lib/backend/reset/page.ts';
-import { confirmationSent, mailSent, signUpPage } from '../../lib/backend/sign-up/page.ts';
+import { accountExistsPage, confirmationSent, mailSent, signUpPage } from '../../lib/backend/sign-up/page.ts';
 import { ssoPage } from '../../lib/backend/sso/page.ts';
 import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/consent/page.ts';
 import { enrollPage } from '../../lib/backend/factors/enroll-page.ts';
@@ -158,6 +158,11 @@ function formPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
     'sign-in, signed in': signedInPage(site, request, { returnTo, account: email }),
     'sign-up': signUpPage(site, request, state),
     'sign-up, guest': signUpPage(site, request, { ...state, isGuest: true }),
+    'sign-up, account exists': accountExistsPage(site, request, {
+      account: email,
+      returnTo,
+      error: failure('email_in_use'),
+    }),
     'sign-up, email malformed': signUpPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
     'sign-up, weak password': signUpPage(site, request, { ...again, error: failure('weak_password') }),
     'sign-up, short password': signUpPage({ ...site, passwordRule: { minLength: () => 12 } }, request, {

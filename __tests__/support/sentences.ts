@@ -198,7 +198,7 @@ export const own =
   phone_number_required identity_check_required sign_in_incomplete not_found method_not_allowed payload_too_large
   unsupported_media_type form_refused tokens_refused session_too_large token_rejected retrySoon chooserText chooserLast
   signOutText signingOutText passwordTooShort passwordTooLong passwordInBreach passwordTooSimple emailMissing emailInvalid
-  passwordMissing noAddressSignInText addressChangedHeading addressChangedText otherLinkHeading otherLinkText
+  passwordMissing accountExists noAddressSignInText addressChangedHeading addressChangedText otherLinkHeading otherLinkText
   switchText switchAloneText noAddressHeading noAddressText passwordOtherAccount codesLimited emailCodeMissing codeSentText
   codeMissing codeClosed factorUnavailableHeading factorUnavailableText factorNeedsEmail factorStillNeeded removeText removeLastText
   passkeyNameInvalid removePasskeyText consentUnverified startAgainAllowed goBackHeading toAppHeading appsText disconnectText` as const;

@@ -12,7 +12,7 @@ export const backendTextKeys: readonly string[] = [
   'linkExpiredHeading', 'linkExpiredText', 'newLinkButton', 'changeLinkExpiredText', 'mailHint', 'resendButton',
   'backToSignIn', 'pleaseSignInHeading', 'pleaseSignInText', 'addressChangedHeading', 'addressChangedText',
   'otherLinkHeading', 'otherLinkText', 'code', 'removeButton', 'removeHeading', 'doneLink', 'cancelLink',
-  'signUpHeading', 'guestText', 'signUpButton', 'toSignUp', 'toSignUpLink', 'toSignIn', 'toSignInLink',
+  'signUpHeading', 'guestText', 'signUpButton', 'toSignUp', 'toSignUpLink', 'toSignIn', 'toSignInLink', 'accountExists',
   'confirmationSentHeading', 'confirmationSentText', 'mailSentHeading', 'mailSentText', 'continueWith',
   'confirmHeading', 'confirmText', 'confirmButton', 'magicLinkHeading', 'magicLinkText', 'magicLinkButton',
   'inviteHeading', 'inviteText', 'inviteButton', 'recoveryHeading', 'recoveryText', 'recoveryButton',

@@ -145,6 +145,7 @@ export const ar: Translation = {
   toSignUpLink: 'إنشاء حساب',
   toSignIn: 'لديك حساب بالفعل؟',
   toSignInLink: 'تسجيل الدخول',
+  accountExists: 'لديك حساب بالفعل: {account}.',
   confirmationSentHeading: 'تحقق من بريدك الإلكتروني',
   confirmationSentText:
     'إذا لم يكن لعنوان {email} حساب بعد، فافتح الرابط في رسالتنا لتأكيده. لديك حساب؟ سجّل الدخول أو أعد تعيين كلمة المرور.',

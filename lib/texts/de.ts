@@ -173,6 +173,7 @@ export const de: Translation = {
   toSignUpLink: 'Konto erstellen',
   toSignIn: 'Sie haben schon ein Konto?',
   toSignInLink: 'Anmelden',
+  accountExists: 'Sie haben schon ein Konto mit {account}.',
   confirmationSentHeading: 'Sehen Sie in Ihrem Postfach nach',
   confirmationSentText:
     'Wenn es zu {email} noch kein Konto gibt, öffnen Sie zur Bestätigung den Link in unserer E-Mail. Sie haben schon eines? Melden Sie sich an oder setzen Sie Ihr Passwort zurück.',

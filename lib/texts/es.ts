@@ -157,6 +157,7 @@ export const es: Translation = {
   toSignUpLink: 'Crea una cuenta',
   toSignIn: '¿Ya tienes una cuenta?',
   toSignInLink: 'Inicia sesión',
+  accountExists: 'Ya tienes una cuenta con {account}.',
   confirmationSentHeading: 'Revisa tu correo',
   confirmationSentText:
     'Si {email} aún no tiene cuenta, abre el enlace de nuestro correo para confirmarla. ¿Ya tienes una? Inicia sesión o restablece tu contraseña.',

@@ -168,6 +168,7 @@ export const fr: Translation = {
   toSignUpLink: 'Créer un compte',
   toSignIn: 'Vous avez déjà un compte ?',
   toSignInLink: 'Se connecter',
+  accountExists: 'Vous avez déjà un compte avec {account}.',
   confirmationSentHeading: 'Consultez vos e-mails',
   confirmationSentText:
     'Si {email} n’a pas encore de compte, ouvrez le lien de notre e-mail pour confirmer l’adresse. Vous en avez déjà un ? Connectez-vous ou réinitialisez votre mot de passe.',

@@ -157,6 +157,7 @@ export const it: Translation = {
   toSignUpLink: 'Crea un account',
   toSignIn: 'Hai già un account?',
   toSignInLink: 'Accedi',
+  accountExists: 'Hai già un account con {account}.',
   confirmationSentHeading: 'Controlla la tua email',
   confirmationSentText:
     'Se {email} non ha ancora un account, apri il link nella nostra email per confermare. Ne hai già uno? Accedi o reimposta la password.',

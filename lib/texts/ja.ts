@@ -156,6 +156,7 @@ export const ja: Translation = {
   toSignUpLink: 'アカウントを作成',
   toSignIn: 'アカウントをお持ちですか？',
   toSignInLink: 'サインイン',
+  accountExists: 'すでに {account} のアカウントをお持ちです。',
   confirmationSentHeading: 'メールをご確認ください',
   confirmationSentText:
     '{email} のアカウントがまだない場合は、届いたメールのリンクを開いて確認してください。すでにお持ちの場合は、サインインするかパスワードを再設定してください。',

@@ -157,6 +157,7 @@ export const nl: Translation = {
   toSignUpLink: 'Maak een account aan',
   toSignIn: 'Heb je al een account?',
   toSignInLink: 'Log in',
+  accountExists: 'Je hebt al een account met {account}.',
   confirmationSentHeading: 'Kijk in je inbox',
   confirmationSentText:
     'Als {email} nog geen account heeft, open dan de link in onze e-mail om het adres te bevestigen. Heb je er al een? Log in of stel je wachtwoord opnieuw in.',

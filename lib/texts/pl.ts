@@ -155,6 +155,7 @@ export const pl: Translation = {
   toSignUpLink: 'Utwórz konto',
   toSignIn: 'Masz już konto?',
   toSignInLink: 'Zaloguj się',
+  accountExists: 'Masz już konto {account}.',
   confirmationSentHeading: 'Sprawdź pocztę',
   confirmationSentText:
     'Jeśli adres {email} nie ma jeszcze konta, otwórz link w naszym e-mailu, aby go potwierdzić. Masz już konto? Zaloguj się lub zresetuj hasło.',

@@ -150,6 +150,7 @@ export const pt: Translation = {
   toSignUpLink: 'Crie uma conta',
   toSignIn: 'Já tem uma conta?',
   toSignInLink: 'Entre',
+  accountExists: 'Você já tem uma conta com {account}.',
   confirmationSentHeading: 'Confira seu e-mail',
   confirmationSentText:
     'Se {email} ainda não tem uma conta, abra o link do nosso e-mail para confirmar. Já tem uma? Entre ou redefina sua senha.',

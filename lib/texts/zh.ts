@@ -143,6 +143,7 @@ export const zh: Translation = {
   toSignUpLink: '创建账号',
   toSignIn: '已有账号？',
   toSignInLink: '登录',
+  accountExists: '您已有账号 {account}。',
   confirmationSentHeading: '请查收邮件',
   confirmationSentText: '如果 {email} 尚未注册，请打开我们邮件中的链接完成验证。已有账号？请登录或重置密码。',
   mailSentHeading: '请查收邮件',

@@ -215,12 +215,32 @@ describe('a guest whose account was completed in another browser, with a token f
     return visitor;
   }
 
-  it('sets no other password by signing up again, and is signed in', async () => {
+  it('sets no other password by signing up again, learns so, and is signed in', async () => {
     const visitor = await startWithOldToken();
     const again = await visitor.postJson('/auth/signup', { ...account, password: 'another password' });
-    expect([again.status, again.json]).toEqual([200, { redirectTo: '/' }]);
+    const message = 'You already have an account with gus@example.com. Nothing was changed.';
+    const refused = { error: { status: 409, code: 'email_in_use', message }, redirectTo: '/' };
+    expect([again.status, again.json]).toEqual([409, refused]);
     expect(await userOf(visitor)).toMatchObject({ email: account.email, isAnonymous: false });
     expect((await app.visitor().postJson('/auth/login', account)).status).toBe(200);
+  });
+
+  it('learns that another address was not taken either, and goes on with the account', async () => {
+    const visitor = await startWithOldToken();
+    const fields = { email: 'other@example.com', password: 'another password', returnTo: '/account' };
+    const page = await postForm(visitor, '/auth/signup', fields);
+    expect([page.status, page.headers.location]).toEqual([409, undefined]);
+    expect(page.text.replaceAll(/<[^>]*>/g, '')).toContain('You already have an account with gus@example.com.');
+    expect(page.text).toContain('href="/account">Continue</a>');
+    expect(await userOf(visitor)).toMatchObject({ email: account.email, isAnonymous: false });
+  });
+
+  it('is signed in by a press of the used link, and goes on', async () => {
+    const visitor = await startWithOldToken();
+    const used = { token_hash: lastMail()?.tokenHash ?? '', type: 'email_change', returnTo: '/account' };
+    const press = await postForm(visitor, '/auth/confirm', used);
+    expect([press.status, press.headers.location]).toEqual([303, '/account']);
+    expect(await userOf(visitor)).toMatchObject({ email: account.email, isAnonymous: false });
   });
 
   it('does not make the project one that confirms nothing, whose answers tell who has an account', async () => {
@@ -236,6 +256,14 @@ describe('a guest whose account was completed in another browser, with a token f
     const answer = await fresh.postJson('/auth/signup', { email: ada.email, password: account.password });
     expect([answer.status, answer.json.emailConfirmationRequired]).toEqual([200, true]);
   });
+});
+
+it('learns that a link was used which has not completed the account, however new the guest is', async () => {
+  const visitor = await startWithGuest();
+  await postForm(visitor, '/auth/signup', account);
+  const made = { token_hash: 'pkce_made_up', type: 'email_change', returnTo: '/account' };
+  expect((await postForm(visitor, '/auth/confirm', made)).status).toBe(400);
+  expect((await userOf(visitor)).isAnonymous).toBe(true);
 });
 
 describe('a guest’s sign-up tells for the next one', () => {

@@ -66,6 +66,24 @@ describeGoTrue('a visitor without an account who signs up', () => {
     expect((await real.app.visitor().postJson('/auth/login', { ...person })).status).toBe(200);
   });
 
+  it('who completed the account in another browser is signed in by the used link, or by signing up again', async () => {
+    const { visitor, id } = await anonymous(real);
+    const other = real.app.visitor();
+    for (const [name, value] of visitor.cookies) other.cookies.set(name, value);
+    const person = newUser();
+    await visitor.postJson('/auth/signup', { ...person });
+    const mail = await real.project.mails.take(person.email);
+    expect((await press(real.app.visitor(), mail)).text).toContain('Your new email is confirmed');
+    // GoTrue: 403 {"error_code":"otp_expired",…}
+    const used = await press(visitor, mail);
+    expect([used.status, used.headers.location]).toEqual([303, '/account']);
+    expect((await visitor.getJson('/auth/session')).json.user).toMatchObject({ id, email: person.email });
+    const again = await other.postJson('/auth/signup', { ...newUser() });
+    expect([again.status, again.json.error.code]).toEqual([409, 'email_in_use']);
+    expect(again.json.error.message).toContain(person.email);
+    expect((await other.getJson('/auth/session')).json.user).toMatchObject({ id, email: person.email });
+  });
+
   it('gets the same answer for an address in use', async () => {
     const answers = [];
     const unconfirmed = newUser();

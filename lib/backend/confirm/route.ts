@@ -16,6 +16,7 @@ import { siteFor } from '../pages/parts.ts';
 import type { FlowKind, SignInFlow } from '../supabase/flow-cookies.ts';
 import { isOwnRefusal } from '../supabase/provider-errors.ts';
 import { readPending } from '../sign-in/pending.ts';
+import { completeGuest, guestSession, guestState } from '../sign-in/guest.ts';
 import { needsOf, stepUrl, storeSignIn } from '../sign-in/sign-in.ts';
 
 interface Link {
@@ -70,7 +71,7 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
           : answerAccount(backend, request, about, fields),
       async leave(request, error, about) {
         if (about.pending !== undefined || !isOwnRefusal(error, 'link_expired')) return undefined;
-        const next = await urlOfFirstPress(backend, request, about);
+        const next = (await urlOfGuest(backend, request, about)) ?? (await urlOfFirstPress(backend, request, about));
         if (next !== undefined) backend.emit(signInFailed(error), request.startedAt);
         return next;
       },
@@ -108,6 +109,17 @@ async function openLink(backend: BackendContext, request: AuthRequest, link: Lin
     : storeSignIn(backend, request, prepared, ended);
 }
 
+/** A guest's link was used in another browser: it has completed the account, and this browser still holds the guest's tokens. */
+async function urlOfGuest(
+  backend: BackendContext,
+  request: AuthRequest,
+  { type, returnTo }: Link,
+): Promise<string | undefined> {
+  const guest = type === 'email_change' ? await guestSession(backend, request) : undefined;
+  if (guest === undefined || typeof (await guestState(backend, request, guest)) !== 'object') return undefined;
+  return completeGuest(backend, request, guest, returnTo);
+}
+
 /** The button was pressed again; where the first press has already succeeded, its next URL. */
 async function urlOfFirstPress(
   backend: BackendContext,
@@ -123,11 +135,15 @@ async function urlOfFirstPress(
 /** Seconds from a sign-in in which a used link counts as that sign-in's own. */
 const secondPressSeconds = 60;
 
-/** Whether the session began just now. A session of before says nothing of a link that was used up: it may even be another user's. */
+/**
+ * Whether the session began just now. A session of before says nothing of a link that was used up: it may even be another user's. No link
+ * begins that of a guest.
+ */
 async function isJustSignedIn(request: AuthRequest): Promise<boolean> {
   const { freshSignIn, now } = request.definition;
   const session = await request.resolveSession();
-  const at = session === null ? undefined : freshSignIn.authenticatedAt(session);
+  const isGuest = session?.adapter === 'backend' && session.user.isAnonymous;
+  const at = session === null || isGuest ? undefined : freshSignIn.authenticatedAt(session);
   return at !== undefined && now() / 1000 - at < secondPressSeconds;
 }
 

@@ -1,4 +1,6 @@
 import { html, safeHref } from '../../tools/html.ts';
+import type { AuthError } from '../../errors.ts';
+import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { BackendOptions } from '../options.ts';
 import { emailField, field, focusOf, passwordHint } from '../pages/field.ts';
@@ -36,6 +38,26 @@ ${field({ name: 'password', type: 'password', label: text.password, autocomplete
 ${buttons.content}
 ${postForm(request.localPath(settings.signupPath), returnToOf(state), fields)}
 <p class="actions">${text.toSignIn} <a href="${safeHref(request.signInUrl(state.returnTo))}">${text.toSignInLink}</a></p>`,
+  });
+}
+
+/** After the form of a guest whose account is complete already: nothing of the form was taken. @param state where it goes on */
+export function accountExistsPage(
+  site: Site,
+  request: PageRequest,
+  { account, returnTo, error }: { readonly account: string; readonly returnTo: string; readonly error: AuthError },
+): Reply {
+  const { text } = site;
+  const next = request.urlOf(returnTo);
+  return showPage(site, request, {
+    facts: { kind: 'signed_in', values: { email: account, returnTo }, links: { continue: next } },
+    heading: text.signUpHeading,
+    emblem: 'notice',
+    lead: fillIn(text.accountExists, { account }, emphasis),
+    leadRole: 'alert',
+    error,
+    hasForm: false,
+    content: html`<p><a class="button" href="${safeHref(next)}">${text.continueButton}</a></p>`,
   });
 }
 

@@ -10,8 +10,9 @@ import { mailPage } from '../pages/notice.ts';
 import type { MailNotice } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
 import { mailSent } from './page.ts';
-import { addressInUse, guestSession } from './route.ts';
+import { addressInUse } from './route.ts';
 import { resendAfter } from '../pages/resend.ts';
+import { guestSession } from '../sign-in/guest.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
 import type { SupabaseCall } from '../supabase/supabase-call.ts';
 

@@ -2,22 +2,22 @@ import type { Session as SdkSession } from '@supabase/supabase-js';
 import { defined } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
-import { clientFacts } from '../../http/message.ts';
+import { challengeWith } from '../../http/error-reply.ts';
 import { accountName } from '../../pages/texts.ts';
+import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
-import type { Session } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { badAddress, readCaptcha, readEmail, rethrowAs } from '../forms/fields.ts';
-import { formRoute, redirectUrl } from '../forms/forms.ts';
-import { wantsOtherAccount } from '../forms/forms.ts';
+import { formRoute, redirectUrl, wantsOtherAccount } from '../forms/forms.ts';
+import type { Next } from '../forms/forms.ts';
 import { mailAnswer, sendMail } from '../forms/mail.ts';
 import { readNewPassword } from '../forms/new-password.ts';
-import { confirmationSent, signUpPage } from './page.ts';
+import { accountExistsPage, confirmationSent, signUpPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import { signedInPage } from '../pages/sign-in.ts';
-import type { StoredContent } from '../supabase/session-cookie.ts';
 import { rethrowStaleKeys } from '../supabase/provider-errors.ts';
 import type { SupabaseCall } from '../supabase/supabase-call.ts';
+import { completeGuest, guestSession, guestState, isGone } from '../sign-in/guest.ts';
 import { completeSignIn } from '../sign-in/sign-in.ts';
 import { sessionAtHand } from '../sign-in/subject.ts';
 import { readSignUpData } from './data.ts';
@@ -74,16 +74,19 @@ export function signUpRoute(backend: BackendContext): AuthRoute {
   });
 }
 
-/** @returns a function that creates an account and returns the next URL: `null` where an email must be confirmed first */
+/** @returns a function that creates an account and returns the reply or the next URL: `null` where an email must be confirmed first */
 function createSignUp(backend: BackendContext) {
   /** Whether new addresses must be confirmed: known only from the project's responses. */
   let confirms: boolean | undefined;
 
-  return async (request: AuthRequest, account: NewAccount, returnTo: string): Promise<string | null> => {
+  return async (request: AuthRequest, account: NewAccount, returnTo: string): Promise<Next | null> => {
     const found = await guestSession(backend, request);
     // Before the email, whose verifier must exist when the response is sent.
-    const state = found && (await stateOf(backend, request, found));
-    if (found !== undefined && state === 'complete') return completeGuest(backend, request, found, returnTo);
+    const state = found && (await guestState(backend, request, found));
+    if (found !== undefined && typeof state === 'object') {
+      const next = await completeGuest(backend, request, found, returnTo);
+      return accountExists(backend, request, state.account, next);
+    }
     const guest = state === 'anonymous' ? found : undefined;
     let isConverted = false as boolean;
     const create = async ({ auth, unwrap }: SupabaseCall): Promise<SdkSession | null> => {
@@ -111,37 +114,16 @@ function createSignUp(backend: BackendContext) {
   };
 }
 
+/** A guest who had signed up before, and now again: with another address, say. Nothing of it was taken. */
+function accountExists(backend: BackendContext, request: AuthRequest, account: string, next: string): Reply {
+  const message = `You already have an account with ${account}. Nothing was changed.`;
+  const error = new AuthError('email_in_use', { message });
+  if (request.wantsJson) return challengeWith(request, error, request.urlOf(next));
+  return accountExistsPage(siteFor(backend, request), request, { account, returnTo: next, error });
+}
+
 /** GoTrue reports a refusal by a `before_user_created` hook as `unknown`; the hook's text is not shown. */
 const refuseByHook = rethrowAs('signup_refused', ({ reason }) => reason === 'unknown');
-
-/** The browser's anonymous session (`is_anonymous`), if it has one. */
-export async function guestSession(
-  { source }: BackendContext,
-  request: AuthRequest,
-): Promise<StoredContent | undefined> {
-  const session = await request.resolveSession();
-  return session?.adapter === 'backend' && session.user.isAnonymous ? source.contentOf(session) : undefined;
-}
-
-/**
- * Asks the backend about a guest's session. The account may have been completed in another browser since the token was
- * issued: a sign-up must not replace its password. `gone`: the backend has ended the session.
- *
- * @throws {AuthError} `provider_unavailable` where the backend does not answer
- */
-async function stateOf(
-  backend: BackendContext,
-  request: AuthRequest,
-  { access_token: accessToken }: StoredContent,
-): Promise<'anonymous' | 'complete' | 'gone'> {
-  try {
-    const ask = async ({ auth, unwrap }: SupabaseCall) => unwrap(await auth.getUser(accessToken));
-    const { user } = await backend.supabase.call(request, ask, { signsIn: false });
-    return user.is_anonymous === true ? 'anonymous' : 'complete';
-  } catch (error) {
-    return isGone(error) ? 'gone' : rethrowStaleKeys(backend, accessToken)(error);
-  }
-}
 
 /**
  * Adds address and password to an anonymous user, whose id stays. GoTrue stores the password at
@@ -162,44 +144,5 @@ async function convertGuest({ auth, unwrap }: SupabaseCall, account: NewAccount)
   } catch (error) {
     if (!(error instanceof AuthError) || error.reason !== 'same_password') throw error;
     return await update({ email });
-  }
-}
-
-const gone: ReadonlySet<string | undefined> = new Set([
-  'no_authorization',
-  'session_not_found',
-  'user_not_found',
-  'session_expired',
-]);
-
-/** Whether the anonymous session has ended at the backend, so there is no user to convert. */
-function isGone(error: unknown): boolean {
-  return error instanceof AuthError && gone.has(error.reason);
-}
-
-/**
- * Signs in a user whose account is complete at once: a refresh returns the new claims, and concurrent requests share it.
- *
- * @returns the next URL
- * @throws {AuthError} `unauthenticated` where the session has ended meanwhile, or as
- * `completeSignIn`: then the anonymous session ends here, too
- */
-async function completeGuest(
-  backend: BackendContext,
-  request: AuthRequest,
-  guest: StoredContent,
-  returnTo: string,
-): Promise<string> {
-  const { resolver, source } = backend;
-  const isComplete = (session: Session): boolean => session.adapter === 'backend' && !session.user.isAnonymous;
-  const renewal = await resolver.renewChanged(guest, isComplete, clientFacts(request.req, request.peer));
-  if (renewal.kind !== 'renewed') throw new AuthError('unauthenticated');
-  try {
-    return await completeSignIn(backend, request, renewal.stored.content as unknown as SdkSession, returnTo);
-  } catch (error) {
-    const { sessionId } = source.toStored(guest);
-    // If the coordinator is unreachable, only this process ends it.
-    if (sessionId !== undefined) await resolver.endSession({ sessionId }).catch(() => undefined);
-    throw error;
   }
 }

@@ -7,6 +7,8 @@ export const signUpTexts = {
   toSignUpLink: 'Create an account',
   toSignIn: 'Already have an account?',
   toSignInLink: 'Sign in',
+  /** `{account}` is the account that a guest has completed in another browser. */
+  accountExists: 'You already have an account with {account}.',
   confirmationSentHeading: 'Check your email',
   confirmationSentText:
     'If {email} has no account yet, open the link in our email to confirm it. Already have one? Sign in, or reset your password.',
