@@ -1,4 +1,4 @@
-// Runs the suites against third-party servers; docs/contributing.md describes how to start these.
+// Runs the suites against third-party servers; docs/contributing/tests.md describes how to start these.
 // Usage: npm run test:real [-- <arguments for jest>]
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 
-/** Words that "How we write code" in docs/contributing.md rules out, and what to write instead. */
+/** Words that "How we write code" in docs/contributing/layout.md rules out, and what to write instead. */
 const words = {
   nobody: { pattern: /\bnobody\b/gi, instead: 'no one, nothing, or the subject that acts' },
   somebody: { pattern: /\bsomebody\b/gi, instead: 'a user, another user, someone' },
