@@ -322,7 +322,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'Confirm it’s you',
     verifyLead,
     'alert: Too many wrong codes. Try again in 12 minutes.',
-    ...verifyForm(code.closed, '  [Continue] disabled', `Try again → /auth/verify?factorId=a&${queried}`),
+    ...verifyForm(code.closed, '  [Continue] disabled', `Reload this page → /auth/verify?factorId=a&${queried}`),
   ),
   'verify, phone': page(
     'Confirm it’s you',

@@ -126,6 +126,12 @@ export const claims = {
   same_password: { fact: 'it is the account’s password', after: 'same_password' },
   weak_password: { fact: 'the backend refuses the password', after: 'weak_password' },
   code_wrong: { fact: 'the code is wrong, spent or over; a ban is not told before a right code', after: wrongCodes },
+  emailCodeWrong: { fact: 'the same of an email’s code, whose link tells more', after: wrongCodes, when: at('verify') },
+  signUpMaybeDone: {
+    fact: 'the answer to a sign-up was late or lost',
+    after: 'request_timeout hook_timeout hook_timeout_after_retry',
+    when: at('signup', 'update-user'),
+  },
   factor_unavailable: { fact: 'the project has this factor switched off', after: factorsOff },
   factorsFull: { fact: 'the account has as many as it may have', after: 'too_many_enrolled_mfa_factors' },
   passkeysFull: { fact: 'the account has as many as it may have', after: 'too_many_passkeys' },
@@ -208,7 +214,7 @@ export const labels =
   `nextStepHeading errorTitle retryIn tryAgainButton signInButton continueButton contactSupport backHome
   otherAccount continueTo chooserHeading chooserLetters signOutHeading signOutButton stayButton signingOutHeading terms privacy
   help signInHeading signInToHeading signInText email password newPasswordHint or toForgotLink codeResendIn newLinkButton
-  mailHint resendButton backToSignIn pleaseSignInHeading code removeButton removeHeading doneLink cancelLink signUpHeading
+  mailHint resendButton backToSignIn pleaseSignInHeading code removeButton removeHeading doneLink cancelLink reloadLink signUpHeading
   signUpButton toSignUp toSignUpLink toSignIn toSignInLink confirmationSentHeading mailSentHeading continueWith confirmHeading
   confirmText confirmButton magicLinkHeading magicLinkText magicLinkButton inviteHeading inviteText inviteButton recoveryHeading
   recoveryText recoveryButton emailChangeHeading emailChangeText emailChangeButton switchHeading switchButton stayAsButton

@@ -179,6 +179,8 @@ export const de: Translation = {
     'Wenn es zu {email} noch kein Konto gibt, öffnen Sie zur Bestätigung den Link in unserer E-Mail. Sie haben schon eines? Melden Sie sich an oder setzen Sie Ihr Passwort zurück.',
   mailSentHeading: 'Sehen Sie in Ihrem Postfach nach',
   mailSentText: 'Wenn {email} noch bestätigt werden muss, öffnen Sie den Link in unserer neuesten E-Mail.',
+  signUpMaybeDone:
+    'Ihr Konto wurde vielleicht schon erstellt. Sehen Sie in Ihrem Postfach nach, bevor Sie es erneut versuchen.',
   continueWith: 'Weiter mit {provider}',
   confirmHeading: 'E-Mail-Adresse bestätigen',
   confirmText: 'Mit einem Klick bestätigen Sie Ihre Adresse und melden sich an.',
@@ -225,6 +227,8 @@ export const de: Translation = {
   emailCodeSentText:
     'Wenn Sie sich mit {email} anmelden können, geben Sie den Code aus unserer neuesten E-Mail ein oder öffnen Sie deren Link.',
   emailCodeMissing: 'Geben Sie die Ziffern des Codes ein.',
+  emailCodeWrong:
+    'Dieser Code ist falsch oder abgelaufen. Geben Sie den neuesten ein oder öffnen Sie den Link in der E-Mail.',
   codesLimited: 'Zu viele falsche Codes. Der Link in der E-Mail funktioniert weiterhin.',
   codeResendButton: 'Weitere E-Mail senden',
   codeOtherAddress: 'Andere Adresse verwenden',
@@ -247,6 +251,7 @@ export const de: Translation = {
   codeSentText: 'Wir haben einen sechsstelligen Code an Ihr Telefon mit den Endziffern {digits} gesendet.',
   codeMissing: 'Geben Sie den sechsstelligen Code ein.',
   codeClosed: 'Zu viele falsche Codes.',
+  reloadLink: 'Seite neu laden',
   noFactorText: 'Ihr Konto hat keinen zweiten Faktor mehr.',
   factorApp: 'Authentifizierungs-App',
   factorPhone: 'Telefon mit Endziffern {digits}',

@@ -163,6 +163,7 @@ export const es: Translation = {
     'Si {email} aún no tiene cuenta, abre el enlace de nuestro correo para confirmarla. ¿Ya tienes una? Inicia sesión o restablece tu contraseña.',
   mailSentHeading: 'Revisa tu correo',
   mailSentText: 'Si {email} está aún por confirmar, abre el enlace de nuestro correo más reciente.',
+  signUpMaybeDone: 'Puede que tu cuenta se haya creado. Mira tu correo antes de intentarlo de nuevo.',
   continueWith: 'Continuar con {provider}',
   confirmHeading: 'Confirma tu correo electrónico',
   confirmText: 'Con un clic confirmas tu dirección e inicias sesión.',
@@ -207,6 +208,7 @@ export const es: Translation = {
   emailCodeSentText:
     'Si puedes iniciar sesión con {email}, escribe el código de nuestro correo más reciente o abre su enlace.',
   emailCodeMissing: 'Escribe los dígitos del código.',
+  emailCodeWrong: 'Ese código no es correcto o ha caducado. Escribe el más reciente o abre el enlace del correo.',
   codesLimited: 'Demasiados códigos incorrectos. El enlace del correo sigue funcionando.',
   codeResendButton: 'Enviar otro correo',
   codeOtherAddress: 'Usar otra dirección',
@@ -227,6 +229,7 @@ export const es: Translation = {
   codeSentText: 'Hemos enviado un código de seis dígitos a tu teléfono terminado en {digits}.',
   codeMissing: 'Escribe el código de seis dígitos.',
   codeClosed: 'Demasiados códigos incorrectos.',
+  reloadLink: 'Recargar la página',
   noFactorText: 'Tu cuenta ya no tiene un segundo factor.',
   factorApp: 'Aplicación de autenticación',
   factorPhone: 'Teléfono terminado en {digits}',

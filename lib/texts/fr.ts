@@ -174,6 +174,7 @@ export const fr: Translation = {
     'Si {email} n’a pas encore de compte, ouvrez le lien de notre e-mail pour confirmer l’adresse. Vous en avez déjà un ? Connectez-vous ou réinitialisez votre mot de passe.',
   mailSentHeading: 'Consultez vos e-mails',
   mailSentText: 'Si l’adresse {email} doit encore être confirmée, ouvrez le lien de notre e-mail le plus récent.',
+  signUpMaybeDone: 'Votre compte a peut-être été créé. Consultez vos e-mails avant de réessayer.',
   continueWith: 'Continuer avec {provider}',
   confirmHeading: 'Confirmez votre adresse e-mail',
   confirmText: 'Un clic suffit pour confirmer votre adresse et vous connecter.',
@@ -219,6 +220,7 @@ export const fr: Translation = {
   emailCodeSentText:
     'Si vous pouvez vous connecter avec {email}, saisissez le code de notre e-mail le plus récent ou ouvrez son lien.',
   emailCodeMissing: 'Saisissez les chiffres du code.',
+  emailCodeWrong: 'Ce code est incorrect ou a expiré. Saisissez le plus récent ou ouvrez le lien de l’e-mail.',
   codesLimited: 'Trop de codes incorrects. Le lien dans l’e-mail fonctionne toujours.',
   codeResendButton: 'Envoyer un autre e-mail',
   codeOtherAddress: 'Utiliser une autre adresse',
@@ -239,6 +241,7 @@ export const fr: Translation = {
   codeSentText: 'Nous avons envoyé un code à six chiffres à votre numéro se terminant par {digits}.',
   codeMissing: 'Saisissez le code à six chiffres.',
   codeClosed: 'Trop de codes incorrects.',
+  reloadLink: 'Recharger la page',
   noFactorText: 'Votre compte n’a plus de second facteur.',
   factorApp: 'Application d’authentification',
   factorPhone: 'Téléphone se terminant par {digits}',

@@ -163,6 +163,7 @@ export const it: Translation = {
     'Se {email} non ha ancora un account, apri il link nella nostra email per confermare. Ne hai già uno? Accedi o reimposta la password.',
   mailSentHeading: 'Controlla la tua email',
   mailSentText: 'Se {email} deve ancora essere confermata, apri il link nella nostra email più recente.',
+  signUpMaybeDone: 'Il tuo account potrebbe essere stato creato. Controlla la tua email prima di riprovare.',
   continueWith: 'Continua con {provider}',
   confirmHeading: 'Conferma la tua email',
   confirmText: 'Con un clic confermi il tuo indirizzo e accedi.',
@@ -208,6 +209,7 @@ export const it: Translation = {
   emailCodeSentText:
     'Se puoi accedere con {email}, inserisci il codice della nostra email più recente o apri il suo link.',
   emailCodeMissing: 'Inserisci le cifre del codice.',
+  emailCodeWrong: 'Questo codice non è corretto o è scaduto. Inserisci il più recente o apri il link nell’email.',
   codesLimited: 'Troppi codici errati. Il link nell’email funziona ancora.',
   codeResendButton: 'Invia un’altra email',
   codeOtherAddress: 'Usa un altro indirizzo',
@@ -228,6 +230,7 @@ export const it: Translation = {
   codeSentText: 'Abbiamo inviato un codice di sei cifre al tuo numero che termina con {digits}.',
   codeMissing: 'Inserisci il codice di sei cifre.',
   codeClosed: 'Troppi codici errati.',
+  reloadLink: 'Ricarica la pagina',
   noFactorText: 'Il tuo account non ha più un secondo fattore.',
   factorApp: 'App di autenticazione',
   factorPhone: 'Telefono che termina con {digits}',

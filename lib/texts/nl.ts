@@ -163,6 +163,7 @@ export const nl: Translation = {
     'Als {email} nog geen account heeft, open dan de link in onze e-mail om het adres te bevestigen. Heb je er al een? Log in of stel je wachtwoord opnieuw in.',
   mailSentHeading: 'Kijk in je inbox',
   mailSentText: 'Als {email} nog moet worden bevestigd, open dan de link in onze nieuwste e-mail.',
+  signUpMaybeDone: 'Je account is misschien al aangemaakt. Kijk in je e-mail voordat je het opnieuw probeert.',
   continueWith: 'Doorgaan met {provider}',
   confirmHeading: 'Bevestig je e-mailadres',
   confirmText: 'Met één klik bevestig je je adres en log je in.',
@@ -207,6 +208,7 @@ export const nl: Translation = {
   emailCodeSentText:
     'Als je met {email} kunt inloggen, voer dan de code uit onze nieuwste e-mail in of open de link daarin.',
   emailCodeMissing: 'Voer de cijfers van de code in.',
+  emailCodeWrong: 'Die code is onjuist of verlopen. Voer de nieuwste in of open de link in de e-mail.',
   codesLimited: 'Te veel onjuiste codes. De link in de e-mail werkt nog wel.',
   codeResendButton: 'Nog een e-mail sturen',
   codeOtherAddress: 'Ander adres gebruiken',
@@ -228,6 +230,7 @@ export const nl: Translation = {
   codeSentText: 'We hebben een code van zes cijfers gestuurd naar je telefoonnummer dat eindigt op {digits}.',
   codeMissing: 'Voer de code van zes cijfers in.',
   codeClosed: 'Te veel onjuiste codes.',
+  reloadLink: 'Pagina vernieuwen',
   noFactorText: 'Je account heeft geen tweede factor meer.',
   factorApp: 'Authenticator-app',
   factorPhone: 'Telefoonnummer dat eindigt op {digits}',

@@ -161,6 +161,7 @@ export const pl: Translation = {
     'Jeśli adres {email} nie ma jeszcze konta, otwórz link w naszym e-mailu, aby go potwierdzić. Masz już konto? Zaloguj się lub zresetuj hasło.',
   mailSentHeading: 'Sprawdź pocztę',
   mailSentText: 'Jeśli adres {email} wymaga jeszcze potwierdzenia, otwórz link w naszym najnowszym e-mailu.',
+  signUpMaybeDone: 'Konto mogło zostać utworzone. Sprawdź pocztę, zanim spróbujesz ponownie.',
   continueWith: 'Kontynuuj przez {provider}',
   confirmHeading: 'Potwierdź swój adres e-mail',
   confirmText: 'Jednym kliknięciem potwierdzisz adres i się zalogujesz.',
@@ -205,6 +206,7 @@ export const pl: Translation = {
   emailCodeSentText:
     'Jeśli możesz się zalogować za pomocą adresu {email}, wpisz kod z naszego najnowszego e-maila lub otwórz zawarty w nim link.',
   emailCodeMissing: 'Wpisz cyfry kodu.',
+  emailCodeWrong: 'Ten kod jest nieprawidłowy lub wygasł. Wpisz najnowszy lub otwórz link w e-mailu.',
   codesLimited: 'Zbyt wiele błędnych kodów. Link w wiadomości nadal działa.',
   codeResendButton: 'Wyślij kolejną wiadomość',
   codeOtherAddress: 'Użyj innego adresu',
@@ -225,6 +227,7 @@ export const pl: Translation = {
   codeSentText: 'Wysłaliśmy sześciocyfrowy kod na numer telefonu z końcówką {digits}.',
   codeMissing: 'Wpisz sześciocyfrowy kod.',
   codeClosed: 'Zbyt wiele błędnych kodów.',
+  reloadLink: 'Odśwież stronę',
   noFactorText: 'Twoje konto nie ma już drugiego składnika weryfikacji.',
   factorApp: 'Aplikacja uwierzytelniająca',
   factorPhone: 'Telefon z końcówką {digits}',

@@ -156,6 +156,7 @@ export const pt: Translation = {
     'Se {email} ainda não tem uma conta, abra o link do nosso e-mail para confirmar. Já tem uma? Entre ou redefina sua senha.',
   mailSentHeading: 'Confira seu e-mail',
   mailSentText: 'Se {email} ainda precisar ser confirmado, abra o link do nosso e-mail mais recente.',
+  signUpMaybeDone: 'Sua conta pode ter sido criada. Confira seu e-mail antes de tentar novamente.',
   continueWith: 'Continuar com {provider}',
   confirmHeading: 'Confirme seu e-mail',
   confirmText: 'Com um clique, você confirma seu e-mail e entra na conta.',
@@ -200,6 +201,7 @@ export const pt: Translation = {
   emailCodeSentText:
     'Se você puder entrar com {email}, digite o código do nosso e-mail mais recente ou abra o link dele.',
   emailCodeMissing: 'Digite os números do código.',
+  emailCodeWrong: 'Esse código não está correto ou expirou. Digite o mais recente ou abra o link do e-mail.',
   codesLimited: 'Muitos códigos incorretos. O link no e-mail ainda funciona.',
   codeResendButton: 'Enviar outro e-mail',
   codeOtherAddress: 'Usar outro e-mail',
@@ -220,6 +222,7 @@ export const pt: Translation = {
   codeSentText: 'Enviamos um código de seis dígitos para seu telefone com final {digits}.',
   codeMissing: 'Digite o código de seis dígitos.',
   codeClosed: 'Muitos códigos incorretos.',
+  reloadLink: 'Recarregar a página',
   noFactorText: 'Sua conta não tem mais um segundo fator.',
   factorApp: 'Aplicativo autenticador',
   factorPhone: 'Telefone com final {digits}',

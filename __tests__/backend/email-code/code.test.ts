@@ -224,6 +224,16 @@ describe('another email', () => {
     expect(app.supabase.mails).toHaveLength(2);
   });
 
+  it('or the newest code, or its link, is what a wrong code asks for', async () => {
+    await start();
+    const visitor = app.visitor();
+    await send(visitor);
+    const words = 'That code isn’t right or has expired. Enter the newest one, or open the link in the email.';
+    const page = await postForm(visitor, path, { email: ada.email, code: wrongCode() });
+    expect([page.status, page.text.includes(words)]).toEqual([422, true]);
+    expect((await enter(visitor, wrongCode())).json.error).toMatchObject({ code: 'code_wrong', message: words });
+  });
+
   it('and a code that are refused for a while say so in JSON as on the page, with the wait', async () => {
     await start();
     // Browsers of their own: a form that one sends twice has one answer.

@@ -38,6 +38,14 @@ async function give(visitor: Visitor, factor: Secret): Promise<void> {
 const idOf = (factor: Secret) => app.supabase.factorsOf(ada.email).find(({ secret }) => secret === factor.secret)!.id;
 const left = (): number => app.supabase.factorsOf(ada.email).length;
 
+it('a script that removes a second factor that is gone learns so, and nothing of a code', async () => {
+  await start();
+  const visitor = await app.signedIn();
+  const { status, json } = await visitor.postJson('/auth/enroll', { remove: crypto.randomUUID() });
+  const message = 'Your account doesn’t have this second factor.';
+  expect([status, json.error]).toEqual([422, { status, code: 'code_wrong', message }]);
+});
+
 describe('removing a second factor on the pages', () => {
   it('asks first, on a page that says what it means', async () => {
     await start();

@@ -37,7 +37,7 @@ it.each(['/auth/password', '/auth/forgot'])(
 it('a script that sends a new password learns that none was saved, and where a page says so', async () => {
   const body = { currentPassword: 'x', password: 'a whole new password' };
   const { status, json } = await browser.jar.postJson('/auth/password', body);
-  const message = 'Your account has no email address. A password needs one.';
+  const message = 'Your account has no email address. Without one, a password can’t be changed here.';
   expect([status, json]).toEqual([
     422,
     { error: { status, code: 'form_refused', message }, redirectTo: '/auth/password' },

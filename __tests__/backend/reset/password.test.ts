@@ -285,7 +285,25 @@ describe('a link for a new password', () => {
   });
 });
 
+it('a script that sends a new password without a session or a link learns that one of them comes first', async () => {
+  await start();
+  const { status, json } = await app.visitor().postJson('/auth/password', { password: fresh });
+  const message = 'Sign in, or ask for a link by email first.';
+  expect([status, json.error]).toEqual([400, { status, code: 'link_expired', message }]);
+});
+
 describe('the form that asks for a link', () => {
+  it('says “reset” to a stranger alone: a member, who may have no password yet, finds the address in it', async () => {
+    await start();
+    const visitor = app.visitor();
+    expect((await visitor.get('/auth/forgot')).text).toContain('<h1>Reset your password</h1>');
+    await visitor.postJson('/auth/login', ada);
+    const page = await visitor.get('/auth/forgot');
+    for (const part of ['<h1>Choose a new password</h1>', `value="${ada.email}"`]) expect(page.text).toContain(part);
+    const other = await visitor.get('/auth/forgot?prompt=login');
+    expect([other.text.includes('<h1>Reset'), other.text.includes(ada.email)]).toEqual([true, false]);
+  });
+
   it('keeps the address and returnTo, and gives its URL to a client that wants JSON', async () => {
     await start();
     const visitor = app.visitor();

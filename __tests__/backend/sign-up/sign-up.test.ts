@@ -141,3 +141,31 @@ describe('POST /auth/signup', () => {
     expect(app.supabase.calls('signup')).toBe(0);
   });
 });
+
+describe('a sign-up whose answer is lost', () => {
+  const words = 'Your account may have been created. Check your email before you try again.';
+
+  it('may have created the account, and says so', async () => {
+    await start({ standIn: { autoconfirm: false } });
+    const fields = { email: 'new@example.com', password: 'long enough' };
+    app.supabase.fail('signup', 'lost');
+    const page = await postForm(app.visitor(), '/auth/signup', fields);
+    expect([page.status, page.headers['retry-after'], page.text.includes(words)]).toEqual([503, '5', true]);
+    expect(app.supabase.mails.map(({ to }) => to)).toEqual([fields.email]);
+    const { error } = (await app.visitor().postJson('/auth/signup', fields)).json;
+    expect([error.code, error.message]).toEqual(['provider_unavailable', words]);
+  });
+
+  it('has created none where Supabase was not reached', async () => {
+    const refused = Object.assign(new TypeError('fetch failed'), { cause: { code: 'ECONNREFUSED' } });
+    const isSignUp = (input: unknown): boolean =>
+      String(input instanceof Request ? input.url : input).includes('/signup');
+    await start({
+      standIn: { autoconfirm: false },
+      options: { fetch: (input, init) => (isSignUp(input) ? Promise.reject(refused) : fetch(input, init)) },
+    });
+    const page = await postForm(app.visitor(), '/auth/signup', { email: 'new@example.com', password: 'long enough' });
+    expect([page.status, page.text.includes(words)]).toEqual([503, false]);
+    expect(page.text).toContain('We can’t reach the sign-in service right now.');
+  });
+});

@@ -6,7 +6,7 @@ import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { MailSentBody } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
-import { FormProblem, asBadAddress, digitsOf, readCaptcha, readEmail, rethrowAs } from '../forms/fields.ts';
+import { FormProblem, asBadAddress, digitsOf, readCaptcha, readEmail } from '../forms/fields.ts';
 import { formRoute, redirectUrl } from '../forms/forms.ts';
 import { sendMail } from '../forms/mail.ts';
 import { codePage } from './page.ts';
@@ -24,8 +24,14 @@ import { completeSignIn } from '../sign-in/sign-in.ts';
  */
 const telling = ['signup_disabled', 'unknown'];
 
-/** Maps GoTrue's errors for a wrong code. GoTrue checks a ban before the code, so a ban must not be revealed here. */
-const asWrongCode = rethrowAs('code_wrong', ({ code }) => code === 'link_expired' || code === 'user_banned');
+/** Maps GoTrue's errors for a wrong code. GoTrue checks a ban before the code, so a ban must not be revealed here: the link tells it. */
+function asWrongCode(error: unknown): never {
+  const isWrong = error instanceof AuthError && (error.code === 'link_expired' || error.code === 'user_banned');
+  if (!isWrong) throw error;
+  const { cause, reason } = error;
+  const message = 'That code isn’t right or has expired. Enter the newest one, or open the link in the email.';
+  throw new FormProblem('code', 'emailCodeWrong', message, { code: 'code_wrong', cause, reason });
+}
 
 /** The option is another room's. */
 const createsAccounts = (settings: Readonly<Record<string, unknown>>): boolean => settings['signUp'] !== false;

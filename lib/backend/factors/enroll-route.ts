@@ -184,7 +184,10 @@ async function remove(backend: BackendContext, asked: FactorRequest, factorId: s
 /** On a page it was removed in another tab meanwhile. A client learns that it is not this user's. */
 function passGone({ wantsJson }: AuthRequest, error: unknown): void {
   const isGone = error instanceof AuthError && error.reason === 'mfa_factor_not_found';
-  if (wantsJson || !isGone) throw error;
+  if (!isGone) throw error;
+  if (!wantsJson) return;
+  const { code, cause, reason } = error;
+  throw new AuthError(code, { message: 'Your account doesn’t have this second factor.', cause, reason });
 }
 
 function askRemoval(backend: BackendContext, { request, returnTo, factors }: FactorRequest, factor: Factor): Reply {

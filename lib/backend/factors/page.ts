@@ -135,7 +135,7 @@ ${isPhone && !isClosed && resendForm(site, request, { action, hidden: sending, l
 /** The same page anew, which takes codes again after the time that its message names. */
 function openAgain({ settings, text }: Site, request: PageRequest, { id }: Factor, state: VerifyState): Html {
   const href = withQuery(request.localPath(settings.verifyPath), { factorId: id, ...returnToOf(state) });
-  return html`<p class="actions"><a href="${safeHref(href)}">${text.tryAgainButton}</a></p>`;
+  return html`<p class="actions"><a href="${safeHref(href)}">${text.reloadLink}</a></p>`;
 }
 
 /** The form where an administrator has removed the last factor. */

@@ -13,6 +13,7 @@ export const factorsTexts = {
   codeMissing: 'Enter the six-digit code.',
   /** After too many wrong codes of a second factor. */
   codeClosed: 'Too many wrong codes.',
+  reloadLink: 'Reload this page',
   noFactorText: 'Your account no longer has a second factor.',
   factorApp: 'Authenticator app',
   factorPhone: 'Phone ending in {digits}',

@@ -16,11 +16,13 @@ export function forgotRoute(backend: BackendContext): AuthRoute {
     option: 'forgotPath',
     async page(request, { returnTo, fields, error }) {
       const isOtherAccount = wantsOtherAccount(request, fields);
-      const member = isOtherAccount || error !== undefined ? undefined : await memberAtHand(request);
+      const member = isOtherAccount ? undefined : await memberAtHand(request);
+      const site = siteFor(backend, request);
       // The email would never come.
-      if (member !== undefined && hasNoAddress(member))
-        return noAddressPage(siteFor(backend, request), request, returnTo);
-      return forgotPage(siteFor(backend, request), request, { returnTo, email: fields.get('email'), error });
+      if (member !== undefined && error === undefined && hasNoAddress(member))
+        return noAddressPage(site, request, returnTo);
+      const email = fields.get('email') ?? member?.user.email ?? undefined;
+      return forgotPage(site, request, { returnTo, email, error, isMember: member !== undefined });
     },
     async submit(request, fields, returnTo) {
       const email = readEmail(fields);

@@ -21,14 +21,18 @@ import {
 } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 
-/** Asks for the address to which a link for a new password is sent. */
-export function forgotPage(site: Site, request: PageRequest, state: FormState): Reply {
+/** Asks for the address to which a link for a new password is sent. A member may have none to reset, as after OAuth. */
+export function forgotPage(
+  site: Site,
+  request: PageRequest,
+  state: FormState & { readonly isMember?: boolean },
+): Reply {
   const { settings, text } = site;
   const error = state.error && formErrorOf(state.error, text);
   const address = emailField(site, { value: state.email, error, hasFocus: true });
   return showPage(site, request, {
     facts: addressFacts('forgot', request, state, settings.forgotPath),
-    heading: text.forgotHeading,
+    heading: state.isMember === true ? text.passwordHeading : text.forgotHeading,
     lead: text.forgotText,
     error: state.error,
     hasForm: true,

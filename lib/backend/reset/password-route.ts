@@ -181,7 +181,8 @@ async function save(
   subject: Subject | undefined,
   form: Form,
 ): Promise<Next> {
-  if (subject === undefined) throw new AuthError('link_expired');
+  if (subject === undefined)
+    throw new AuthError('link_expired', { message: 'Sign in, or ask for a link by email first.' });
   if (!isFormOf(subject, form.fields)) throw otherAccount();
   const password = readNewPassword(form.fields, backend.settings.passwordMinLength);
   const { pending, session } = subject;
@@ -260,7 +261,7 @@ function withoutPassword(
 ): Next {
   const { passwordPath, forgotPath } = backend.settings;
   const [path, message] = hasNoAddress(session)
-    ? [passwordPath, 'Your account has no email address. A password needs one.']
+    ? [passwordPath, 'Your account has no email address. Without one, a password can’t be changed here.']
     : [forgotPath, 'Nothing was saved. Ask for a link by email to choose a password.'];
   const url = localUrl(request, path, returnTo);
   return request.wantsJson ? challengeWith(request, new AuthError('form_refused', { message }), url) : url;

@@ -1,13 +1,13 @@
 import type { Session as SdkSession } from '@supabase/supabase-js';
 import { defined } from '../../tools/json.ts';
-import { AuthError } from '../../errors.ts';
+import { AuthError, isOutage } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { challengeWith } from '../../http/error-reply.ts';
 import { accountName } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
-import { badAddress, readCaptcha, readEmail, rethrowAs } from '../forms/fields.ts';
+import { FormProblem, badAddress, readCaptcha, readEmail, rethrowAs } from '../forms/fields.ts';
 import { formRoute, redirectUrl, wantsOtherAccount } from '../forms/forms.ts';
 import type { Next } from '../forms/forms.ts';
 import { mailAnswer, sendMail } from '../forms/mail.ts';
@@ -15,7 +15,8 @@ import { readNewPassword } from '../forms/new-password.ts';
 import { accountExistsPage, confirmationSent, signUpPage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import { signedInPage } from '../pages/sign-in.ts';
-import { rethrowStaleKeys } from '../supabase/provider-errors.ts';
+import { isUnreached } from '../supabase/connection.ts';
+import { isTimeout, rethrowStaleKeys } from '../supabase/provider-errors.ts';
 import type { SupabaseCall } from '../supabase/supabase-call.ts';
 import { completeGuest, guestSession, guestState, isGone } from '../sign-in/guest.ts';
 import { completeSignIn } from '../sign-in/sign-in.ts';
@@ -108,7 +109,9 @@ function createSignUp(backend: BackendContext) {
     const mail = { email: account.email, returnTo, ...known, session: guest, plain: badAddress };
     const ask = guest === undefined ? create : convert;
     const telling = guest === undefined ? [] : addressInUse;
-    const session = await sendMail(backend, request, { ...mail, ask, telling }).catch(refuseByHook);
+    const session = await sendMail(backend, request, { ...mail, ask, telling })
+      .catch(refuseByHook)
+      .catch(rethrowLost);
     if (guest !== undefined && isConverted) return completeGuest(backend, request, guest, returnTo);
     return session === null ? null : completeSignIn(backend, request, session, returnTo);
   };
@@ -124,6 +127,18 @@ function accountExists(backend: BackendContext, request: AuthRequest, account: s
 
 /** GoTrue reports a refusal by a `before_user_created` hook as `unknown`; the hook's text is not shown. */
 const refuseByHook = rethrowAs('signup_refused', ({ reason }) => reason === 'unknown');
+
+/** For `catch`: an answer that was lost or late may be that of an account that was created. Where nothing was reached, none was. */
+function rethrowLost(error: unknown): never {
+  if (!(error instanceof AuthError) || !isLost(error)) throw error;
+  const { code, cause, reason, retryAfter } = error;
+  const message = 'Your account may have been created. Check your email before you try again.';
+  throw new FormProblem('email', 'signUpMaybeDone', message, { code, cause, reason, ...defined({ retryAfter }) });
+}
+
+function isLost(error: AuthError): boolean {
+  return isTimeout(error) || (isOutage(error) && error.reason === undefined && !isUnreached(error.cause));
+}
 
 /**
  * Adds address and password to an anonymous user, whose id stays. GoTrue stores the password at

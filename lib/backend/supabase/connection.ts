@@ -127,6 +127,22 @@ export function reportRefusal(error: AuthError, emit: Emit): AuthError {
   return error;
 }
 
+/** Node's codes for a connection that was never made. */
+const unreached: ReadonlySet<unknown> = new Set([
+  'EAI_AGAIN',
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** Whether a call that failed with this was never sent, so that the backend has done nothing. */
+export function isUnreached(failure: unknown): boolean {
+  const cause = isRecord(failure) ? failure['cause'] : undefined;
+  return isRecord(cause) && unreached.has(cause['code']);
+}
+
 export function outOfTime(): AuthError {
   return new AuthError('provider_unavailable', { reason: 'timeout', retryAfter: 5 });
 }
