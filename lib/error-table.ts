@@ -51,7 +51,7 @@ export const errorTable = {
     status: 400,
     message:
       'This link has been used or has expired, or a newer email replaced it. Open the newest email, or request a new link.',
-    when: 'The token of an email’s link is spent or too old, or the ten minutes for a new password are over.',
+    when: 'The token of an email’s link was used or is too old, or the ten minutes for a new password are over.',
   },
   authorization_expired: {
     status: 400,
@@ -267,7 +267,7 @@ export const errorTable = {
   code_wrong: {
     status: 422,
     message: 'That code isn’t right or has expired. Enter the newest one.',
-    when: 'A code from an authenticator app, a text message or an email is wrong, spent or too old, or the backend refuses the answer of a passkey or security key.',
+    when: 'A code from an authenticator app, a text message or an email is wrong, used or too old, or the backend refuses the answer of a passkey or security key.',
   },
   factor_unavailable: {
     status: 422,

@@ -63,7 +63,7 @@ async function answerCallback(context: CallbackContext, request: AuthRequest): P
     const asked = withChoice(flow, answer, error);
     request.signIn = waysOn(context, asked, error);
     if (isOutage(error) && !query.has('error'))
-      request.writeCookies(await flows.start({ ...asked, isSpent: true }, request.cookies));
+      request.writeCookies(await flows.start({ ...asked, isCodeUsed: true }, request.cookies));
     // Otherwise this flow ends; the flows of other tabs stay open.
     else if (!canStillSucceed(error, flow)) request.writeCookies(flows.finish(flow.state));
     emit(signInFailed(error), request.startedAt);
@@ -124,7 +124,7 @@ async function answerWithFlow(
   const { query } = request;
   const error = query.get('error');
   if (error !== null) throw callbackError(error);
-  if (flow.isSpent === true) return startOver(context, request, flow);
+  if (flow.isCodeUsed === true) return startOver(context, request, flow);
   if (answer?.kind === 'again') return answer.reply;
   const code = query.get('code') ?? '';
   if (answer === undefined && code === '') throw new AuthError('invalid_request');

@@ -21,8 +21,8 @@ const schema = v.object({
   asked: v.optional(v.record(v.string(), v.string())),
   /** Set when the flow was started because a callback came without state: the next such callback is an error. */
   isRestart: v.optional(v.boolean()),
-  /** Set when the code exchange failed with an outage: the code may be spent, so the next callback starts over. */
-  isSpent: v.optional(v.boolean()),
+  /** Set when the code exchange failed with an outage: the code may be used, so the next callback starts over. */
+  isCodeUsed: v.optional(v.boolean()),
   /** Set when a script's request started it, such as a poll of an old tab that a guard sent to sign in. */
   isScripted: v.optional(v.boolean()),
   /** What the room of a question keeps while the person answers it. */

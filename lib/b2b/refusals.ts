@@ -15,7 +15,7 @@ const moreSteps = { signIn: 'sign_in_incomplete' } as const;
 const phone = { signIn: 'phone_number_required' } as const;
 const identityCheck = { signIn: 'identity_check_required' } as const;
 const organizationSignIn = { organization: 'sign_in', signIn: 'sign_in_incomplete' } as const;
-const spent = { signIn: 'code_rejected' } as const;
+const rejectedCode = { signIn: 'code_rejected' } as const;
 const left = { organization: 'left', signIn: 'not_a_member' } as const;
 const notSetUp = { signIn: 'provider_refused' } as const;
 
@@ -29,17 +29,17 @@ const notSetUp = { signIn: 'provider_refused' } as const;
  */
 export const refusals: ReadonlyMap<string, Refusal> = new Map<string, Refusal>(
   Object.entries({
-    invalid_grant: spent,
-    invalid_pending_authentication_token: spent,
-    code_challenge_not_found: spent,
-    expired_token: spent,
-    invalid_one_time_code: spent,
-    one_time_code_previously_used: spent,
-    one_time_code_expired: spent,
-    one_time_code_too_many_attempts: spent,
-    invalid_credentials: spent,
-    invalid_link_authorization_code: spent,
-    user_mismatch: spent,
+    invalid_grant: rejectedCode,
+    invalid_pending_authentication_token: rejectedCode,
+    code_challenge_not_found: rejectedCode,
+    expired_token: rejectedCode,
+    invalid_one_time_code: rejectedCode,
+    one_time_code_previously_used: rejectedCode,
+    one_time_code_expired: rejectedCode,
+    one_time_code_too_many_attempts: rejectedCode,
+    invalid_credentials: rejectedCode,
+    invalid_link_authorization_code: rejectedCode,
+    user_mismatch: rejectedCode,
 
     invalid_organization_id: left,
     organization_not_found: left,
@@ -78,7 +78,7 @@ export const refusals: ReadonlyMap<string, Refusal> = new Map<string, Refusal>(
     token_too_big: { signIn: 'session_too_large' },
 
     mfa_verification: organizationSignIn,
-    session_revoked: spent,
+    session_revoked: rejectedCode,
   } satisfies Record<string, Refusal>),
 );
 

@@ -65,7 +65,7 @@ export async function startFlow(context: B2bContext, request: AuthRequest, start
 
 /**
  * A new flow in place of one whose code must not be used twice (RFC 6749 §4.1.2): on a reload after an outage, where the code
- * may be spent, and where WorkOS refused it.
+ * may have been used, and where WorkOS refused it.
  */
 export async function startOver(
   context: B2bContext,

@@ -125,7 +125,7 @@ function createRound<Content>(
     return isRevocation(before.standing) ? before : { ...check, isConfirmed: check.isConfirmed && before.isConfirmed };
   }
 
-  async function accept(round: Round<Content>, { session, stored, replaced }: Renewed<Content>, isConfirmed: boolean) {
+  async function keep(round: Round<Content>, { session, stored, replaced }: Renewed<Content>, isConfirmed: boolean) {
     // Where another process' answer counts, that process need not know of the switch.
     await spend(round, stored);
     const newest = holderOf(source, stored);
@@ -161,7 +161,7 @@ function createRound<Content>(
       return { kind: 'ended', reason: standing };
     }
     const taken = await takeAnswer(context, next, replaced, isNew ? 'new' : request.variant);
-    if (taken.kind === 'renewed') await accept(round, taken, isConfirmed);
+    if (taken.kind === 'renewed') await keep(round, taken, isConfirmed);
     // Renewed before `renewSession` was called: its claims may be outdated, too.
     if (standing === 'stale') return { kind: 'old', next };
     return taken.kind === 'renewed' && !isNew && isOld(taken, standing) ? { kind: 'old', next, answer: taken } : taken;

@@ -260,7 +260,7 @@ class InMemoryWorkos {
     if (method !== 'POST' || url.pathname !== '/user_management/authenticate') return undefined;
     const started = state === 'revoking' ? undefined : this.#take(body);
     if (started === undefined) {
-      const refusal = { error: 'invalid_grant', error_description: 'The grant is spent or revoked.' };
+      const refusal = { error: 'invalid_grant', error_description: 'The grant was used or revoked.' };
       return Response.json(refusal, { status: 400 });
     }
     let { session } = started;

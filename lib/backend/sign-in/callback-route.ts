@@ -228,7 +228,7 @@ async function factorFirst(backend: BackendContext, request: AuthRequest, error:
   throw new AuthError('sign_in_failed', { cause: error, reason: error.reason });
 }
 
-/** A reload after an outage: the code may be spent, and it must not be used twice (RFC 6749 §4.1.2). */
+/** A reload after an outage: the code may have been used, and it must not be used twice (RFC 6749 §4.1.2). */
 function startOver(backend: BackendContext, request: AuthRequest, pending: readonly SignInFlow[]): Reply {
   const isForPassword = pending.some(({ kind }) => kind === 'recovery');
   const returnTo = endOnly(backend, request, pending);

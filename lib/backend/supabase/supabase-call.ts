@@ -28,7 +28,7 @@ export interface SupabaseCall {
   readonly unwrap: <Data>(result: SdkResult<Data>) => Data;
   /** The writes up to the first backend request; a start that the backend refused looks like an accepted one. */
   started(): StartedFlow;
-  /** The cookie writes for the verifiers after an exchange: spent ones are deleted. */
+  /** The cookie writes for the verifiers after an exchange: used ones are deleted. */
   finishedWrites(): readonly CookieWrite[];
 }
 
