@@ -17,6 +17,7 @@ const queried = 'returnTo=%2Faccount%3Ftab%3D1';
 const backToSignIn = `Back to sign-in → /auth/login?${queried}`;
 const forgotPassword = `Forgot password? → /auth/forgot?${queried}`;
 const anotherAccount = ['form to /auth/logout', returnTo, '  prompt=login', '  [Use another account]'];
+const supportOrOther = ['actions: Can’t confirm it’s you? Contact support.', ...anotherAccount];
 const tooMany = 'alert: Too many attempts. Try again in 12 minutes.';
 const unreachable = 'alert: We can’t reach the sign-in service right now.';
 
@@ -87,7 +88,7 @@ const verifyForm = (field: readonly string[], button = '  [Continue]', ...after:
   ...after,
   'or: or',
   `Phone ending in 123 → /auth/verify?factorId=b&${queried}`,
-  ...anotherAccount,
+  ...supportOrOther,
 ];
 
 /** Hidden until the page's script shows them. */
@@ -331,7 +332,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     '  send=b',
     returnTo,
     '  [Send a code]',
-    ...anotherAccount,
+    ...supportOrOther,
   ),
   'verify, code sent': page(
     'Confirm it’s you',
@@ -349,7 +350,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     '  [Send a new code] quiet',
     'or: or',
     `Authenticator app → /auth/verify?factorId=a&${queried}`,
-    ...anotherAccount,
+    ...supportOrOther,
   ),
   'verify, another code': page(
     'Confirm it’s you',
@@ -365,7 +366,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     '  [Send a new code] quiet',
     'or: or',
     `Authenticator app → /auth/verify?factorId=a&${queried}`,
-    ...anotherAccount,
+    ...supportOrOther,
   ),
   'verify, no factor': page(
     'Confirm it’s you',
@@ -380,7 +381,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'lead: Use your security key.',
     'hint: This browser can’t use passkeys or security keys here. Turn on JavaScript, or use another browser.',
     ...askForKey,
-    ...anotherAccount,
+    ...supportOrOther,
   ),
   'verify, key and app': page(
     'Confirm it’s you',
@@ -389,7 +390,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...codeBesideKey(code.empty),
     'or: or',
     `Phone ending in 123 → /auth/verify?factorId=b&${queried}`,
-    ...anotherAccount,
+    ...supportOrOther,
   ),
   'verify, key and phone': page(
     'Confirm it’s you',
@@ -400,7 +401,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     '  send=b',
     returnTo,
     '  [Send a code] quiet',
-    ...anotherAccount,
+    ...supportOrOther,
   ),
   'verify, key refused': refused(
     '422',
@@ -409,7 +410,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'alert: That didn’t work. Try again, or choose another way.',
     ...askForKey,
     ...codeBesideKey(code.kept),
-    ...anotherAccount,
+    ...supportOrOther,
   ),
   'factors, with keys': ofAccount(
     page(

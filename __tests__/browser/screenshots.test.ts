@@ -35,7 +35,7 @@ const pictures = [
   { file: 'sign-out-320.png', state: 'sign-out', width: 320, height: 400, colorScheme: 'dark' },
   { file: 'chooser.png', state: 'chooser', width: 560, height: 595, colorScheme: 'light' },
   { file: 'no-access.png', state: 'error, no access', width: 560, height: 630, colorScheme: 'light' },
-  { file: 'second-factor.png', state: 'verify', width: 560, height: 680, colorScheme: 'light' },
+  { file: 'second-factor.png', state: 'verify', width: 560, height: 720, colorScheme: 'light' },
   { file: 'authenticator-app.png', state: 'enroll', width: 560, height: 1080, colorScheme: 'light' },
 ] as const;
 

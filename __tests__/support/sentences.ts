@@ -221,7 +221,7 @@ export const labels =
   forgotHeading forgotText forgotButton forgotSentHeading passwordHeading passwordFor currentPassword newPassword passwordButton
   codeHeading codeText codeSendButton toCodeButton codeSentHeading codeResendButton codeOtherAddress ssoHeading ssoText ssoHint
   ssoButton toSsoLink verifyHeading verifyAppText verifyKeyText verifyKeyOrAppText verifyKeyOrPhoneText keyButton verifyPhoneText
-  sendCodeButton sendCodeAgainButton factorApp factorPhone factorKey factorRecovery factorOther factorsHeading factorsText
+  sendCodeButton sendCodeAgainButton verifyHelp factorApp factorPhone factorKey factorRecovery factorOther factorsHeading factorsText
   factorsWithKeysText addAppButton addKeyButton enrollHeading enrollAppText enrollScanText enrollCodeText qrCodeLabel
   enrollSecretText enrollButton passkeyButton passkeysHeading passkeyName passkeyAdded passkeyUsed addPasskeyButton renameLink
   renameHeading passkeyNameLabel renameButton passkeyUnavailable passkeyCanceled passkeyFailed passkeyKnown consentHeading

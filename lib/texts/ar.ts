@@ -218,6 +218,7 @@ export const ar: Translation = {
   codeClosed: 'أُدخل عدد كبير جدًا من الرموز الخاطئة.',
   reloadLink: 'إعادة تحميل الصفحة',
   noFactorText: 'لم تعد لحسابك طريقة تحقق ثانية.',
+  verifyHelp: 'تعذّر عليك تأكيد هويتك؟ تواصل مع فريق الدعم.',
   factorApp: 'تطبيق المصادقة',
   factorPhone: 'هاتف ينتهي بالأرقام {digits}',
   factorKey: 'مفتاح أمان',

@@ -253,6 +253,7 @@ export const de: Translation = {
   codeClosed: 'Zu viele falsche Codes.',
   reloadLink: 'Seite neu laden',
   noFactorText: 'Ihr Konto hat keinen zweiten Faktor mehr.',
+  verifyHelp: 'Können Sie das nicht bestätigen? Wenden Sie sich an den Support.',
   factorApp: 'Authentifizierungs-App',
   factorPhone: 'Telefon mit Endziffern {digits}',
   factorKey: 'Sicherheitsschlüssel',

@@ -231,6 +231,7 @@ export const es: Translation = {
   codeClosed: 'Demasiados códigos incorrectos.',
   reloadLink: 'Recargar la página',
   noFactorText: 'Tu cuenta ya no tiene un segundo factor.',
+  verifyHelp: '¿No puedes confirmarlo? Contacta con el equipo de soporte.',
   factorApp: 'Aplicación de autenticación',
   factorPhone: 'Teléfono terminado en {digits}',
   factorKey: 'Llave de seguridad',

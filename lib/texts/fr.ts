@@ -243,6 +243,7 @@ export const fr: Translation = {
   codeClosed: 'Trop de codes incorrects.',
   reloadLink: 'Recharger la page',
   noFactorText: 'Votre compte n’a plus de second facteur.',
+  verifyHelp: 'Vous ne pouvez pas le confirmer ? Contactez l’assistance.',
   factorApp: 'Application d’authentification',
   factorPhone: 'Téléphone se terminant par {digits}',
   factorKey: 'Clé de sécurité',

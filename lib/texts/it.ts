@@ -232,6 +232,7 @@ export const it: Translation = {
   codeClosed: 'Troppi codici errati.',
   reloadLink: 'Ricarica la pagina',
   noFactorText: 'Il tuo account non ha più un secondo fattore.',
+  verifyHelp: 'Non riesci a confermarlo? Contatta l’assistenza.',
   factorApp: 'App di autenticazione',
   factorPhone: 'Telefono che termina con {digits}',
   factorKey: 'Chiave di sicurezza',

@@ -229,6 +229,7 @@ export const ja: Translation = {
   codeClosed: '誤ったコードの入力が多すぎます。',
   reloadLink: 'ページを再読み込み',
   noFactorText: 'このアカウントでは、2 段階認証がもう設定されていません。',
+  verifyHelp: '本人確認ができない場合は、サポートにお問い合わせください。',
   factorApp: '認証アプリ',
   factorPhone: '末尾が {digits} の電話番号',
   factorKey: 'セキュリティキー',

@@ -232,6 +232,7 @@ export const nl: Translation = {
   codeClosed: 'Te veel onjuiste codes.',
   reloadLink: 'Pagina vernieuwen',
   noFactorText: 'Je account heeft geen tweede factor meer.',
+  verifyHelp: 'Lukt dat niet? Neem contact op met de helpdesk.',
   factorApp: 'Authenticator-app',
   factorPhone: 'Telefoonnummer dat eindigt op {digits}',
   factorKey: 'Beveiligingssleutel',

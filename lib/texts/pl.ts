@@ -229,6 +229,7 @@ export const pl: Translation = {
   codeClosed: 'Zbyt wiele błędnych kodów.',
   reloadLink: 'Odśwież stronę',
   noFactorText: 'Twoje konto nie ma już drugiego składnika weryfikacji.',
+  verifyHelp: 'Nie możesz tego potwierdzić? Skontaktuj się z pomocą techniczną.',
   factorApp: 'Aplikacja uwierzytelniająca',
   factorPhone: 'Telefon z końcówką {digits}',
   factorKey: 'Klucz bezpieczeństwa',

@@ -224,6 +224,7 @@ export const pt: Translation = {
   codeClosed: 'Muitos códigos incorretos.',
   reloadLink: 'Recarregar a página',
   noFactorText: 'Sua conta não tem mais um segundo fator.',
+  verifyHelp: 'Não consegue confirmar? Fale com o suporte.',
   factorApp: 'Aplicativo autenticador',
   factorPhone: 'Telefone com final {digits}',
   factorKey: 'Chave de segurança',

@@ -214,6 +214,7 @@ export const zh: Translation = {
   codeClosed: '验证码错误次数过多。',
   reloadLink: '重新加载页面',
   noFactorText: '您的账号已没有第二步验证方式。',
+  verifyHelp: '无法验证身份？请联系支持团队。',
   factorApp: '身份验证器应用',
   factorPhone: '尾号为 {digits} 的手机',
   factorKey: '安全密钥',

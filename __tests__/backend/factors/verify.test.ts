@@ -38,6 +38,18 @@ async function openRecovery(visitor: Visitor, email: string): Promise<Answer> {
 const isSignedIn = async (visitor: Visitor): Promise<boolean> =>
   (await visitor.getJson('/auth/session')).status === 200;
 
+it('leads someone who has lost the app to support, and past the factor once it was removed there', async () => {
+  await start({ options: { pages: { links: { help: 'https://help.example/' } } } });
+  const factor = app.supabase.addFactor(ada.email);
+  const { visitor, answer } = await firstFactor('/account');
+  const page = await visitor.get(answer.location);
+  expect(page.text).toContain('<a href="https://help.example/">Can’t confirm it’s you? Contact support.</a>');
+  app.supabase.removeFactor(ada.email, factor);
+  const removed = await visitor.get(answer.location);
+  expect(removed.text).not.toContain('Contact support');
+  expect((await postForm(visitor, '/auth/verify', {})).headers.location).toBe('/account');
+});
+
 describe('a sign-in of a user with a second factor', () => {
   it('waits for the code, and becomes a session with both factors', async () => {
     await start();

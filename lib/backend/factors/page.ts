@@ -48,7 +48,7 @@ export function verifyPage(site: Site, request: PageRequest, state: VerifyState)
       action: request.localPath(site.settings.verifyPath),
       fields: state.factor === undefined ? [] : ['code'],
       values: { ...formValues(state), factorId: state.factor?.id, factorType: state.factor?.type },
-      links: { signOut: request.localPath(site.settings.logoutPath) },
+      links: { help: request.brand.links.help, signOut: request.localPath(site.settings.logoutPath) },
       choices: state.factors.map((factor) => ({
         name: factorName(site, factor).plain,
         href: withQuery(request.localPath(site.settings.verifyPath), { factorId: factor.id, ...returnToOf(state) }),
@@ -65,8 +65,16 @@ export function verifyPage(site: Site, request: PageRequest, state: VerifyState)
 ${askForKey(site, request, state)}
 ${state.factor === undefined ? keyOf(state) === undefined && noFactor(site, request, state) : askFor(site, request, state.factor, state, error)}
 ${otherFactors(site, request, state)}
+${state.factors.length > 0 && supportFor(site, request)}
 ${otherAccount(site, request, state)}`,
   });
+}
+
+/** For someone who cannot use a factor anymore: only the application's people can remove it. */
+function supportFor({ text }: Pick<Site, 'text'>, { brand }: PageRequest): Html {
+  const { help } = brand.links;
+  const words = help === undefined ? text.verifyHelp : html`<a href="${safeHref(help)}">${text.verifyHelp}</a>`;
+  return html`<p class="actions">${words}</p>`;
 }
 
 /** Other limits, such as the backend's own, are not about wrong codes. */

@@ -15,6 +15,8 @@ export const factorsTexts = {
   codeClosed: 'Too many wrong codes.',
   reloadLink: 'Reload this page',
   noFactorText: 'Your account no longer has a second factor.',
+  /** For someone without the app, phone or key. It is a link where `pages.links.help` is set. */
+  verifyHelp: 'Can’t confirm it’s you? Contact support.',
   factorApp: 'Authenticator app',
   factorPhone: 'Phone ending in {digits}',
   factorKey: 'Security key',
