@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { createClient } from 'redis';
 import { createOutageReport } from '../lib/session/outages.ts';
-import { refreshTokenName } from '../lib/session/record.ts';
-import { createRefresh } from '../lib/session/refresh.ts';
-import { createRevocations } from '../lib/session/revocations.ts';
+import { refreshTokenName } from '../lib/session/ended/record.ts';
+import { createRefresh } from '../lib/session/refresh/refresh.ts';
+import { createRevocations } from '../lib/session/ended/revocations.ts';
 import { createRedisCoordinator } from '../lib/redis/index.ts';
 import { startRedisServer } from '../__tests__/support/redis-server.ts';
 

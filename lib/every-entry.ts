@@ -2,11 +2,11 @@
 export { AuthError, ConfigurationError, messageOf } from './errors.ts';
 export type { AuthErrorCode, AuthErrorOptions } from './errors.ts';
 export type { SharedCoordinator } from './session/coordinator.ts';
-export type { SessionRecord } from './session/record.ts';
+export type { SessionRecord } from './session/ended/record.ts';
 export type * from './types.ts';
 export type { OnError } from './http/adapter.ts';
 export { endSession, renewSession } from './doors/end-session/index.ts';
-export type { SessionTarget } from './session/records.ts';
+export type { SessionTarget } from './session/ended/records.ts';
 export { forwardAuth } from './doors/forward-auth/index.ts';
 export type { ForwardAuthOptions } from './doors/forward-auth/index.ts';
 export { currentSession, getSession } from './http/get-session.ts';

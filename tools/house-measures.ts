@@ -67,7 +67,7 @@ export function measure(plan: Plan, lib: readonly Source[], tests: readonly Sour
     'lines of lib/ without translations': { value: code.reduce((sum, { lines }) => sum + lines, 0) },
     'lines of refresh and ending': linesOf(
       code,
-      /^lib\/session\/(?:answers|exchange|superseded|ask-once|renewal|refresh[\w-]*|resolve|records?|revocations|ended[\w-]*)\.ts$/,
+      /^lib\/session\/(?:refresh\/[\w-]+|ended\/(?:records?|revocations)|resolve)\.ts$/,
     ),
   };
 }

@@ -29,7 +29,7 @@ const properties = jest(
     '--maxWorkers=2',
     '__tests__/tools/return-to',
     '__tests__/hostile',
-    '__tests__/session/record',
+    '__tests__/session/ended/record',
   ],
   runs,
 );

@@ -6,7 +6,7 @@ import { createRedisCommands } from '../../lib/redis/client.ts';
 import type { NodeRedisClient, RedisClient, RedisCommands } from '../../lib/redis/client.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import { createOutageReport } from '../../lib/session/outages.ts';
-import { createRefresh } from '../../lib/session/refresh.ts';
+import { createRefresh } from '../../lib/session/refresh/refresh.ts';
 
 const password = 'p'.repeat(32);
 

@@ -6,12 +6,12 @@ import { createClient } from 'redis';
 import { AuthError } from '../../lib/errors.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { NodeRedisClient, RedisClient, RedisCoordinatorOptions } from '../../lib/redis/index.ts';
-import { forever, hash, mergeRecords } from '../../lib/session/record.ts';
+import { forever, hash, mergeRecords } from '../../lib/session/ended/record.ts';
 import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
 import { createOutageReport } from '../../lib/session/outages.ts';
-import { createRefresh } from '../../lib/session/refresh.ts';
-import type { OnceAnswer } from '../../lib/session/ask-once.ts';
-import type { Refresh } from '../../lib/session/refresh.ts';
+import { createRefresh } from '../../lib/session/refresh/refresh.ts';
+import type { OnceAnswer } from '../../lib/session/refresh/ask-once.ts';
+import type { Refresh } from '../../lib/session/refresh/refresh.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import type { RedisServer } from '../support/redis-server.ts';
 

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { AuthError } from '../../lib/errors.ts';
-import { forever, hash } from '../../lib/session/record.ts';
-import type { SessionRecord } from '../../lib/session/record.ts';
+import { forever, hash } from '../../lib/session/ended/record.ts';
+import type { SessionRecord } from '../../lib/session/ended/record.ts';
 import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
 import { createClock } from '../support/clock.ts';
 import {

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { errors } from 'jose';
 import { AuthError } from '../../lib/errors.ts';
-import { VariantRefused } from '../../lib/session/exchange.ts';
+import { VariantRefused } from '../../lib/session/refresh/exchange.ts';
 import type { RefreshVariant } from '../../lib/session/source.ts';
 import { createClock } from '../support/clock.ts';
 import {

@@ -2,7 +2,7 @@ import { setTimeout as pass } from 'node:timers/promises';
 import { slotOf } from '../../lib/tools/redis-slot.ts';
 import { createRedisCoordinator } from '../../lib/redis/index.ts';
 import type { RedisClient } from '../../lib/redis/index.ts';
-import { hash, refreshTokenName } from '../../lib/session/record.ts';
+import { hash, refreshTokenName } from '../../lib/session/ended/record.ts';
 import { createMemoryApp, createMemoryBrowser, createMemoryProvider, visit } from './memory-sessions.ts';
 import type { MemoryApp, MemoryContent, MemoryProvider } from './memory-sessions.ts';
 

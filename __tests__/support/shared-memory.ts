@@ -1,4 +1,4 @@
-import { mergeRecords } from '../../lib/session/record.ts';
+import { mergeRecords } from '../../lib/session/ended/record.ts';
 import type { Times } from '../../lib/session/coordinator.ts';
 import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
 

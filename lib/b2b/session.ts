@@ -22,7 +22,7 @@ import type {
   StoredSession,
   Verdict,
 } from '../session/source.ts';
-import type { SessionFacts } from '../session/record.ts';
+import type { SessionFacts } from '../session/ended/record.ts';
 import { tokenLifetimeMs, verifyAccessToken, readSessionId, readToken } from '../session/jwt.ts';
 import type { KeySet, SigningKeys } from '../session/keys.ts';
 import type { Token } from '../session/jwt.ts';

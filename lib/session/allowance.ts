@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { createBoundedMap } from '../tools/bounded-map.ts';
 import type { Token } from './jwt.ts';
 import { AuthError } from '../errors.ts';
-import { hash } from './record.ts';
+import { hash } from './ended/record.ts';
 import type { Emit } from './events.ts';
 
 /**

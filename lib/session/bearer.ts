@@ -6,7 +6,7 @@ import type { Session } from '../types.ts';
 import { outOfTime } from './source.ts';
 import { unseen } from './cache.ts';
 import type { SessionContext } from './session-context.ts';
-import type { SessionFacts } from './record.ts';
+import type { SessionFacts } from './ended/record.ts';
 import type { ClientFacts, TokenOrigin } from './source.ts';
 
 /** What a token is presented for: the checks differ, so that a token that passes one may fail the other. */

@@ -2,7 +2,7 @@ import type { Session } from '../types.ts';
 import { createBoundedMap } from '../tools/bounded-map.ts';
 import type { ChangeCount } from '../tools/bounded-map.ts';
 import type { CookieFinder } from '../tools/cookies.ts';
-import type { SessionKeys } from './records.ts';
+import type { SessionKeys } from './ended/records.ts';
 
 export type SessionCache = ReturnType<typeof createSessionCache>;
 

@@ -2,12 +2,12 @@ import type { Allowance } from './allowance.ts';
 import type { Background } from '../tools/background.ts';
 import type { Session } from '../types.ts';
 import type { Emit } from './events.ts';
-import type { Revocations } from './revocations.ts';
+import type { Revocations } from './ended/revocations.ts';
 import type { SessionCache } from './cache.ts';
 import type { SessionSource, SessionWriter, StoredSession } from './source.ts';
-import type { Holder } from './answers.ts';
-import { hash, pairOf, refreshTokenName } from './record.ts';
-import type { Refresh } from './refresh.ts';
+import type { Holder } from './refresh/answers.ts';
+import { hash, pairOf, refreshTokenName } from './ended/record.ts';
+import type { Refresh } from './refresh/refresh.ts';
 
 /** Shared by the parts of one adapter's sessions. */
 export interface SessionContext<Content> {

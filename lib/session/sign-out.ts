@@ -1,8 +1,8 @@
 import { parseCookies } from '../tools/cookies.ts';
 import type { CookieWrite, RequestCookies } from '../tools/cookies.ts';
 import type { Allowance } from './allowance.ts';
-import { isRevocation } from './record.ts';
-import type { Revocation } from './record.ts';
+import { isRevocation } from './ended/record.ts';
+import type { Revocation } from './ended/record.ts';
 import { holderOf } from './session-context.ts';
 import type { SessionContext } from './session-context.ts';
 import type { Candidate, SessionSource, Verdict } from './source.ts';

@@ -4,7 +4,7 @@ import type { CookieFinder, CookieWrite, RequestCookies } from '../tools/cookies
 import type { Token } from './jwt.ts';
 import type { AdapterName, Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
-import type { SessionFacts } from './record.ts';
+import type { SessionFacts } from './ended/record.ts';
 import type { Emit } from './events.ts';
 import { AuthError } from '../errors.ts';
 

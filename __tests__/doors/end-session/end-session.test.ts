@@ -3,7 +3,7 @@ import type { Router } from 'express';
 import { registerRouter } from '../../../lib/http/adapter.ts';
 import type { Adapter } from '../../../lib/http/adapter.ts';
 import { endSession, renewSession } from '../../../lib/doors/end-session/index.ts';
-import type { SessionTarget } from '../../../lib/session/records.ts';
+import type { SessionTarget } from '../../../lib/session/ended/records.ts';
 
 const calls: unknown[][] = [];
 const auth = express.Router();

@@ -11,7 +11,7 @@ import type { AuthRoute } from '../../http/router.ts';
 import { fitForEvent } from '../../session/events.ts';
 import type { Resolution } from '../../session/source.ts';
 import { refuseLarge, verifyIssued } from '../../session/sign-in.ts';
-import { VariantRefused } from '../../session/exchange.ts';
+import { VariantRefused } from '../../session/refresh/exchange.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant } from '../../session/source.ts';
 import { readToken } from '../../session/jwt.ts';
 import type { B2bContext } from '../context.ts';

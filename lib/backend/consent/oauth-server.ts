@@ -8,7 +8,7 @@ import { isRecord } from '../../tools/json.ts';
 import { readRedirectAddress } from './redirect-address.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
-import type { OnceAnswer } from '../../session/ask-once.ts';
+import type { OnceAnswer } from '../../session/refresh/ask-once.ts';
 import type { ConnectedApp, OAuthClientInfo } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { outOfTime } from '../supabase/connection.ts';

@@ -2,7 +2,7 @@ import type { Session as SdkSession } from '@supabase/supabase-js';
 import { createBoundedMap } from '../../tools/bounded-map.ts';
 import { defined, isRecord, parseJson } from '../../tools/json.ts';
 import { flowMaxAge } from '../../http/cookie-jar.ts';
-import { hash } from '../../session/record.ts';
+import { hash } from '../../session/ended/record.ts';
 import { boundCoordinator } from '../../session/coordinator.ts';
 import type { TokenChange } from '../../session/coordinator.ts';
 import type { BackendOptions } from '../options.ts';

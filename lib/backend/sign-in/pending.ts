@@ -5,7 +5,7 @@ import { AuthError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { clientFacts } from '../../http/message.ts';
 import { isRenewalUrgent, readToken } from '../../session/jwt.ts';
-import type { OnceAnswer } from '../../session/ask-once.ts';
+import type { OnceAnswer } from '../../session/refresh/ask-once.ts';
 import type { Token } from '../../session/jwt.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';

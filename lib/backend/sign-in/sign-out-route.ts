@@ -10,7 +10,7 @@ import { withSignOutHook } from '../../http/sign-out-hook.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { Allowance } from '../../session/allowance.ts';
 import type { EndedSession } from '../../session/sign-out.ts';
-import type { SessionFacts } from '../../session/record.ts';
+import type { SessionFacts } from '../../session/ended/record.ts';
 import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { readReturnTo, wantsOtherAccount } from '../forms/forms.ts';

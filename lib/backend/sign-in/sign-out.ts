@@ -1,6 +1,6 @@
 import { withDeadline } from '../../tools/deadline.ts';
 import type { Allowance } from '../../session/allowance.ts';
-import type { SessionFacts } from '../../session/record.ts';
+import type { SessionFacts } from '../../session/ended/record.ts';
 import type { EndedSession } from '../../session/sign-out.ts';
 import { isRenewalUrgent } from '../../session/jwt.ts';
 import { outOfTime } from '../supabase/connection.ts';

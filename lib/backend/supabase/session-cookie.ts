@@ -5,7 +5,7 @@ import { defined, isRecord, parseJson } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { Token } from '../../session/jwt.ts';
 import type { SessionSource, StoredSession } from '../../session/source.ts';
-import type { SessionFacts } from '../../session/record.ts';
+import type { SessionFacts } from '../../session/ended/record.ts';
 import { chunkNames, cookiesHolding, deletionsOf, sessionCandidates } from '../../tools/cookie-chunks.ts';
 import { createChunksFinder } from '../../tools/cookies.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../../tools/cookies.ts';

@@ -1,6 +1,6 @@
 import type { Router } from 'express';
 import { ConfigurationError } from '../../errors.ts';
-import type { SessionTarget } from '../../session/records.ts';
+import type { SessionTarget } from '../../session/ended/records.ts';
 import { definitionOf } from '../../http/adapter.ts';
 
 /**

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { AuthError, ConfigurationError } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { isHeadOpen } from '../../http/message.ts';
-import type { FindSuperseded } from '../../session/superseded.ts';
+import type { FindSuperseded } from '../../session/refresh/superseded.ts';
 
 /**
  * An adapter's part: verifies tokens, signs in with them and writes the cookies.

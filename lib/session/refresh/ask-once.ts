@@ -1,6 +1,6 @@
-import type { AdapterName } from '../types.ts';
+import type { AdapterName } from '../../types.ts';
 import type { Ended } from './answers.ts';
-import { hash } from './record.ts';
+import { hash } from '../ended/record.ts';
 import { createRefresh } from './refresh.ts';
 import type { Refresh } from './refresh.ts';
 

@@ -6,11 +6,11 @@ import {
   createMemoryProvider,
   tokenLifetimeMs,
   visit,
-} from '../support/memory-sessions.ts';
-import type { MemoryApp, MemoryAppSetup, MemoryBrowser, MemoryContent } from '../support/memory-sessions.ts';
-import { createClock } from '../support/clock.ts';
-import { createShared } from '../support/shared-memory.ts';
-import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
+} from '../../support/memory-sessions.ts';
+import type { MemoryApp, MemoryAppSetup, MemoryBrowser, MemoryContent } from '../../support/memory-sessions.ts';
+import { createClock } from '../../support/clock.ts';
+import { createShared } from '../../support/shared-memory.ts';
+import type { SharedCoordinator } from '../../../lib/session/coordinator.ts';
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const bearerToken = (claims: object): string => `e30.${encode(claims)}.AA`;

@@ -1,14 +1,14 @@
-import type { RefreshOutcome } from '../../lib/session/source.ts';
-import { createClock } from '../support/clock.ts';
+import type { RefreshOutcome } from '../../../lib/session/source.ts';
+import { createClock } from '../../support/clock.ts';
 import {
   createMemoryApp,
   createMemoryBrowser,
   createMemoryProvider,
   tokenLifetimeMs,
   visit,
-} from '../support/memory-sessions.ts';
-import type { MemoryContent } from '../support/memory-sessions.ts';
-import { createShared } from '../support/shared-memory.ts';
+} from '../../support/memory-sessions.ts';
+import type { MemoryContent } from '../../support/memory-sessions.ts';
+import { createShared } from '../../support/shared-memory.ts';
 
 /** A provider that gives its answer once more for 30 seconds, as WorkOS does, and two processes; the second one's clock is behind. */
 function setUp(behindMs: number) {

@@ -1,11 +1,11 @@
 import { jest } from '@jest/globals';
-import { createOutageReport } from '../../lib/session/outages.ts';
-import { createRevocations } from '../../lib/session/revocations.ts';
-import { createSessionWatch } from '../../lib/session/session-watch.ts';
-import type { B2bSession } from '../../lib/types.ts';
-import { createClock } from '../support/clock.ts';
-import { createShared } from '../support/shared-memory.ts';
-import type { SharedMemory } from '../support/shared-memory.ts';
+import { createOutageReport } from '../../../lib/session/outages.ts';
+import { createRevocations } from '../../../lib/session/ended/revocations.ts';
+import { createSessionWatch } from '../../../lib/session/ended/session-watch.ts';
+import type { B2bSession } from '../../../lib/types.ts';
+import { createClock } from '../../support/clock.ts';
+import { createShared } from '../../support/shared-memory.ts';
+import type { SharedMemory } from '../../support/shared-memory.ts';
 
 const start = 1_700_000_000_000;
 const hour = 3_600_000;

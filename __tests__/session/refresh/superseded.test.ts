@@ -1,7 +1,7 @@
 import { errors } from 'jose';
-import { AuthError } from '../../lib/errors.ts';
-import type { Verdict } from '../../lib/session/source.ts';
-import { createClock } from '../support/clock.ts';
+import { AuthError } from '../../../lib/errors.ts';
+import type { Verdict } from '../../../lib/session/source.ts';
+import { createClock } from '../../support/clock.ts';
 import {
   createMemoryApp,
   createMemoryBrowser,
@@ -10,9 +10,9 @@ import {
   tokenLifetimeMs,
   visit,
   withoutSessionIds,
-} from '../support/memory-sessions.ts';
-import type { MemoryAppSetup, MemoryContent } from '../support/memory-sessions.ts';
-import { createShared } from '../support/shared-memory.ts';
+} from '../../support/memory-sessions.ts';
+import type { MemoryAppSetup, MemoryContent } from '../../support/memory-sessions.ts';
+import { createShared } from '../../support/shared-memory.ts';
 
 function setUp(setup: MemoryAppSetup = {}) {
   const clock = createClock();

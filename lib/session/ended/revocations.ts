@@ -1,4 +1,4 @@
-import type { ChangeCount } from '../tools/bounded-map.ts';
+import type { ChangeCount } from '../../tools/bounded-map.ts';
 import {
   callsAgainst,
   forever,
@@ -17,13 +17,13 @@ import {
 } from './record.ts';
 import type { RefreshStart, Revocation, SessionFacts, SessionRecord, Standing } from './record.ts';
 import { cookieMs, createKeysOf, createRecords, createSubjectOf, endOf, tokenMs } from './records.ts';
-import { AuthError } from '../errors.ts';
-import type { Session } from '../types.ts';
+import { AuthError } from '../../errors.ts';
+import type { Session } from '../../types.ts';
 import { createClientGrants } from './client-grants.ts';
 import type { FoundRecord, KeysOf, Records, SessionKeys, SessionTarget } from './records.ts';
-import type { OutageReport } from './outages.ts';
-import { coordinatorUnavailable } from './coordinator.ts';
-import type { SharedCoordinator } from './coordinator.ts';
+import type { OutageReport } from '../outages.ts';
+import { coordinatorUnavailable } from '../coordinator.ts';
+import type { SharedCoordinator } from '../coordinator.ts';
 
 export type Revocations = ReturnType<typeof createRevocations>;
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import type { Resolution } from '../../lib/session/source.ts';
-import type { Session } from '../../lib/types.ts';
-import { createClock } from '../support/clock.ts';
-import { checkInputs } from '../support/inputs.ts';
+import type { Resolution } from '../../../lib/session/source.ts';
+import type { Session } from '../../../lib/types.ts';
+import { createClock } from '../../support/clock.ts';
+import { checkInputs } from '../../support/inputs.ts';
 import {
   createMemoryApp,
   createMemoryBrowser,
@@ -11,9 +11,9 @@ import {
   fromCookie,
   tokenLifetimeMs,
   visit,
-} from '../support/memory-sessions.ts';
-import type { MemoryContent } from '../support/memory-sessions.ts';
-import { createShared } from '../support/shared-memory.ts';
+} from '../../support/memory-sessions.ts';
+import type { MemoryContent } from '../../support/memory-sessions.ts';
+import { createShared } from '../../support/shared-memory.ts';
 
 interface Content extends MemoryContent {
   readonly role: number;

@@ -5,7 +5,7 @@ import {
   createMemoryProvider,
   createMemorySource,
   visit,
-} from '../support/memory-sessions.ts';
+} from '../../support/memory-sessions.ts';
 import type {
   MemoryApp,
   MemoryAppSetup,
@@ -13,11 +13,11 @@ import type {
   MemoryContent,
   MemoryProvider,
   Pause,
-} from '../support/memory-sessions.ts';
-import { createClock } from '../support/clock.ts';
-import type { Clock } from '../support/clock.ts';
-import { createShared } from '../support/shared-memory.ts';
-import type { SessionTarget } from '../../lib/session/records.ts';
+} from '../../support/memory-sessions.ts';
+import { createClock } from '../../support/clock.ts';
+import type { Clock } from '../../support/clock.ts';
+import { createShared } from '../../support/shared-memory.ts';
+import type { SessionTarget } from '../../../lib/session/ended/records.ts';
 
 /** A sign-in that an earlier `endSession` would concern by its times, and that is spared. */
 

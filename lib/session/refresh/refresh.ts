@@ -1,17 +1,17 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { createBoundedMap } from '../tools/bounded-map.ts';
-import { noBackground } from '../tools/background.ts';
-import type { Background } from '../tools/background.ts';
-import { withDeadline } from '../tools/deadline.ts';
-import { AuthError, causeOf } from '../errors.ts';
+import { createBoundedMap } from '../../tools/bounded-map.ts';
+import { noBackground } from '../../tools/background.ts';
+import type { Background } from '../../tools/background.ts';
+import { withDeadline } from '../../tools/deadline.ts';
+import { AuthError, causeOf } from '../../errors.ts';
 import { closingMs, createAnswers, isFor, mayHaveLedOn, weightOf } from './answers.ts';
 import type { Ended, Holder, Renewed } from './answers.ts';
-import type { SharedCoordinator } from './coordinator.ts';
-import type { Emit } from './events.ts';
+import type { SharedCoordinator } from '../coordinator.ts';
+import type { Emit } from '../events.ts';
 import { exchange, VariantRefused } from './exchange.ts';
 import type { Exchange, ExchangeParts, Refreshed, Tell } from './exchange.ts';
-import { createOutageReport } from './outages.ts';
-import type { OutageReport } from './outages.ts';
+import { createOutageReport } from '../outages.ts';
+import type { OutageReport } from '../outages.ts';
 import { createSharedRefresh } from './refresh-shared.ts';
 
 /** A session's newest token that this process has seen. */

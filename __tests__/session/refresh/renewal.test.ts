@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { createClock } from '../support/clock.ts';
+import { createClock } from '../../support/clock.ts';
 import {
   createMemoryApp,
   createMemoryBrowser,
@@ -9,12 +9,12 @@ import {
   toCookie,
   tokenLifetimeMs,
   visit,
-} from '../support/memory-sessions.ts';
-import type { MemoryAppSetup, MemoryContent } from '../support/memory-sessions.ts';
-import type { Session } from '../../lib/types.ts';
-import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
-import { forever, hash } from '../../lib/session/record.ts';
-import { createShared } from '../support/shared-memory.ts';
+} from '../../support/memory-sessions.ts';
+import type { MemoryAppSetup, MemoryContent } from '../../support/memory-sessions.ts';
+import type { Session } from '../../../lib/types.ts';
+import type { SharedCoordinator } from '../../../lib/session/coordinator.ts';
+import { forever, hash } from '../../../lib/session/ended/record.ts';
+import { createShared } from '../../support/shared-memory.ts';
 
 const settled = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,6 +1,6 @@
 // A name that an old Node does not export would be a syntax error there, in place of the one about its version.
 import crypto from 'node:crypto';
-import type { AdapterName, Session } from '../types.ts';
+import type { AdapterName, Session } from '../../types.ts';
 
 /**
  * What is known of one session, of all sessions of a user, or of those of a user at one OAuth client: times in milliseconds since the epoch, by name. Every time

@@ -7,9 +7,9 @@ import {
   sparedName,
   spentName,
   standingOf,
-} from '../../lib/session/record.ts';
-import type { SessionRecord } from '../../lib/session/record.ts';
-import { checkInputs } from '../support/inputs.ts';
+} from '../../../lib/session/ended/record.ts';
+import type { SessionRecord } from '../../../lib/session/ended/record.ts';
+import { checkInputs } from '../../support/inputs.ts';
 
 const names = [
   'ended',

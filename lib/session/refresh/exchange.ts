@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Background } from '../tools/background.ts';
-import { AuthError } from '../errors.ts';
+import type { Background } from '../../tools/background.ts';
+import { AuthError } from '../../errors.ts';
 import {
   betweenOf,
   closingMs,
@@ -13,7 +13,7 @@ import {
   weightOf,
 } from './answers.ts';
 import type { Answer, Answers, Ended, Holder, Renewed } from './answers.ts';
-import type { OutageReport } from './outages.ts';
+import type { OutageReport } from '../outages.ts';
 import { variantRefused } from './refresh-shared.ts';
 import type { SharedRefresh, StandingAnswer } from './refresh-shared.ts';
 

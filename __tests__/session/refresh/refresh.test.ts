@@ -1,15 +1,15 @@
 import { jest } from '@jest/globals';
-import { AuthError } from '../../lib/errors.ts';
-import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
-import { createOutageReport } from '../../lib/session/outages.ts';
-import type { Ended, Holder, Renewed } from '../../lib/session/answers.ts';
-import { VariantRefused } from '../../lib/session/exchange.ts';
-import type { Exchanged, ExchangedFor, Refreshed } from '../../lib/session/exchange.ts';
-import { refreshTokenName } from '../../lib/session/record.ts';
-import { createRefresh } from '../../lib/session/refresh.ts';
-import { createClock } from '../support/clock.ts';
-import { createShared } from '../support/shared-memory.ts';
-import { until } from '../support/until.ts';
+import { AuthError } from '../../../lib/errors.ts';
+import type { SharedCoordinator } from '../../../lib/session/coordinator.ts';
+import { createOutageReport } from '../../../lib/session/outages.ts';
+import type { Ended, Holder, Renewed } from '../../../lib/session/refresh/answers.ts';
+import { VariantRefused } from '../../../lib/session/refresh/exchange.ts';
+import type { Exchanged, ExchangedFor, Refreshed } from '../../../lib/session/refresh/exchange.ts';
+import { refreshTokenName } from '../../../lib/session/ended/record.ts';
+import { createRefresh } from '../../../lib/session/refresh/refresh.ts';
+import { createClock } from '../../support/clock.ts';
+import { createShared } from '../../support/shared-memory.ts';
+import { until } from '../../support/until.ts';
 
 const ended: Ended = { kind: 'ended', reason: 'invalid_grant' };
 const to = (token: string): ExchangedFor => ({ kind: 'renewed', token, text: `of ${token}`, issuedAt: 0 });

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { createRefresh } from '../../lib/session/refresh.ts';
-import type { Ended, Renewed } from '../../lib/session/answers.ts';
-import { createClock } from '../support/clock.ts';
-import { checkInputs } from '../support/inputs.ts';
+import { createRefresh } from '../../../lib/session/refresh/refresh.ts';
+import type { Ended, Renewed } from '../../../lib/session/refresh/answers.ts';
+import { createClock } from '../../support/clock.ts';
+import { checkInputs } from '../../support/inputs.ts';
 
 /**
  * What the holder of a token gets, said a second time. The tokens of one session are numbered in the order in which the provider issued

@@ -1,10 +1,10 @@
-import { createOutageReport } from '../../lib/session/outages.ts';
-import { forever } from '../../lib/session/record.ts';
-import type { SessionRecord } from '../../lib/session/record.ts';
-import { createKeysOf, createRecords } from '../../lib/session/records.ts';
-import { createClock } from '../support/clock.ts';
-import { createShared } from '../support/shared-memory.ts';
-import type { SharedMemory } from '../support/shared-memory.ts';
+import { createOutageReport } from '../../../lib/session/outages.ts';
+import { forever } from '../../../lib/session/ended/record.ts';
+import type { SessionRecord } from '../../../lib/session/ended/record.ts';
+import { createKeysOf, createRecords } from '../../../lib/session/ended/records.ts';
+import { createClock } from '../../support/clock.ts';
+import { createShared } from '../../support/shared-memory.ts';
+import type { SharedMemory } from '../../support/shared-memory.ts';
 
 const day = 24 * 60 * 60_000;
 const user = 'user';

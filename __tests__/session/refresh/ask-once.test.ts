@@ -1,9 +1,9 @@
-import { createAskOnce } from '../../lib/session/ask-once.ts';
-import { createOutageReport } from '../../lib/session/outages.ts';
-import { createClock } from '../support/clock.ts';
-import { createMemoryApp } from '../support/memory-sessions.ts';
-import { createShared } from '../support/shared-memory.ts';
-import type { SharedMemory } from '../support/shared-memory.ts';
+import { createAskOnce } from '../../../lib/session/refresh/ask-once.ts';
+import { createOutageReport } from '../../../lib/session/outages.ts';
+import { createClock } from '../../support/clock.ts';
+import { createMemoryApp } from '../../support/memory-sessions.ts';
+import { createShared } from '../../support/shared-memory.ts';
+import type { SharedMemory } from '../../support/shared-memory.ts';
 
 const clock = createClock();
 

@@ -1,11 +1,11 @@
-import { createBoundedMap } from '../tools/bounded-map.ts';
-import type { ChangeCount } from '../tools/bounded-map.ts';
+import { createBoundedMap } from '../../tools/bounded-map.ts';
+import type { ChangeCount } from '../../tools/bounded-map.ts';
 import { emptyRecord, hash, lastBefore, mergeRecords } from './record.ts';
 import type { Presented, SessionFacts, SessionRecord } from './record.ts';
-import { createAskShared } from './outages.ts';
-import type { AskShared, OutageReport } from './outages.ts';
-import { coordinatorUnavailable } from './coordinator.ts';
-import type { SharedCoordinator } from './coordinator.ts';
+import { createAskShared } from '../outages.ts';
+import type { AskShared, OutageReport } from '../outages.ts';
+import { coordinatorUnavailable } from '../coordinator.ts';
+import type { SharedCoordinator } from '../coordinator.ts';
 
 export type Records = ReturnType<typeof createRecords>;
 

@@ -8,15 +8,15 @@ import {
   tokenLifetimeMs,
   visit,
   withoutSessionIds,
-} from '../support/memory-sessions.ts';
-import type { MemoryApp, MemoryBrowser, MemoryContent, Pause } from '../support/memory-sessions.ts';
-import type { AuthError } from '../../lib/errors.ts';
-import type { Token } from '../../lib/session/jwt.ts';
-import type { B2bSession } from '../../lib/types.ts';
-import { createClock } from '../support/clock.ts';
-import { createShared } from '../support/shared-memory.ts';
-import type { SharedMemory } from '../support/shared-memory.ts';
-import { until } from '../support/until.ts';
+} from '../../support/memory-sessions.ts';
+import type { MemoryApp, MemoryBrowser, MemoryContent, Pause } from '../../support/memory-sessions.ts';
+import type { AuthError } from '../../../lib/errors.ts';
+import type { Token } from '../../../lib/session/jwt.ts';
+import type { B2bSession } from '../../../lib/types.ts';
+import { createClock } from '../../support/clock.ts';
+import { createShared } from '../../support/shared-memory.ts';
+import type { SharedMemory } from '../../support/shared-memory.ts';
+import { until } from '../../support/until.ts';
 
 const unavailable = { code: 'provider_unavailable', reason: 'coordinator' };
 

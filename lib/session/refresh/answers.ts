@@ -1,4 +1,4 @@
-import { createBoundedMap, stringBytes } from '../tools/bounded-map.ts';
+import { createBoundedMap, stringBytes } from '../../tools/bounded-map.ts';
 
 /**
  * What became of a token. It is named by its refresh token alone: an exchange belongs to it, whichever access token came with it.

@@ -1,4 +1,4 @@
-import type { Session } from '../types.ts';
+import type { Session } from '../../types.ts';
 import { isRevocation, organizationOf } from './record.ts';
 import type { Revocation, SessionFacts } from './record.ts';
 import type { Revocations } from './revocations.ts';

@@ -1,11 +1,11 @@
 import { jest } from '@jest/globals';
-import { createOutageReport } from '../../lib/session/outages.ts';
-import type { AuthError } from '../../lib/errors.ts';
-import { hash } from '../../lib/session/record.ts';
-import { createRevocations, revocationMs } from '../../lib/session/revocations.ts';
-import type { SharedCoordinator } from '../../lib/session/coordinator.ts';
-import { createClock } from '../support/clock.ts';
-import { createShared } from '../support/shared-memory.ts';
+import { createOutageReport } from '../../../lib/session/outages.ts';
+import type { AuthError } from '../../../lib/errors.ts';
+import { hash } from '../../../lib/session/ended/record.ts';
+import { createRevocations, revocationMs } from '../../../lib/session/ended/revocations.ts';
+import type { SharedCoordinator } from '../../../lib/session/coordinator.ts';
+import { createClock } from '../../support/clock.ts';
+import { createShared } from '../../support/shared-memory.ts';
 
 const createProcess = (now: () => number, shared?: SharedCoordinator) =>
   createRevocations(

@@ -1,8 +1,8 @@
 import { jest } from '@jest/globals';
-import type { Candidate, RefreshVariant } from '../../lib/session/source.ts';
-import type { SessionEnd } from '../../lib/session/session-watch.ts';
-import type { B2bSession, Session } from '../../lib/types.ts';
-import { createClock } from '../support/clock.ts';
+import type { Candidate, RefreshVariant } from '../../../lib/session/source.ts';
+import type { SessionEnd } from '../../../lib/session/ended/session-watch.ts';
+import type { B2bSession, Session } from '../../../lib/types.ts';
+import { createClock } from '../../support/clock.ts';
 import {
   storedOf,
   createMemoryApp,
@@ -11,9 +11,9 @@ import {
   createMemorySource,
   visit,
   withoutSessionIds,
-} from '../support/memory-sessions.ts';
-import type { MemoryApp, MemoryAppSetup, MemoryContent } from '../support/memory-sessions.ts';
-import { createShared } from '../support/shared-memory.ts';
+} from '../../support/memory-sessions.ts';
+import type { MemoryApp, MemoryAppSetup, MemoryContent } from '../../support/memory-sessions.ts';
+import { createShared } from '../../support/shared-memory.ts';
 
 /** Sessions in the organization `north`, and in `south` once they were refreshed; each cookie tells its access token. */
 function setUp(change: (source: ReturnType<typeof createMemorySource>) => MemoryAppSetup['source'] = () => ({})) {

@@ -1,11 +1,11 @@
-import { parseCookies } from '../tools/cookies.ts';
-import { isUnknownKey } from './jwt.ts';
-import type { Allowance } from './allowance.ts';
+import { parseCookies } from '../../tools/cookies.ts';
+import { isUnknownKey } from '../jwt.ts';
+import type { Allowance } from '../allowance.ts';
 import type { Holder } from './answers.ts';
-import { holderOf } from './session-context.ts';
-import type { SessionContext } from './session-context.ts';
-import { verifyStored } from './source.ts';
-import type { StoredSession } from './source.ts';
+import { holderOf } from '../session-context.ts';
+import type { SessionContext } from '../session-context.ts';
+import { verifyStored } from '../source.ts';
+import type { StoredSession } from '../source.ts';
 
 /** The request that brings tokens. */
 export interface BringingRequest {

@@ -1,13 +1,13 @@
 import { setTimeout } from 'node:timers/promises';
-import { UnreadableAnswer } from '../tools/coordinator-failure.ts';
-import { isRecord, parseJson } from '../tools/json.ts';
-import { AuthError } from '../errors.ts';
-import { fitForEvent } from './events.ts';
+import { UnreadableAnswer } from '../../tools/coordinator-failure.ts';
+import { isRecord, parseJson } from '../../tools/json.ts';
+import { AuthError } from '../../errors.ts';
+import { fitForEvent } from '../events.ts';
 import { closingMs, superseded, weightOf } from './answers.ts';
 import type { Answer, Ended, Renewed } from './answers.ts';
-import type { SharedCoordinator, TakenToken } from './coordinator.ts';
-import { forever } from './record.ts';
-import { coordinatorUnavailable } from './coordinator.ts';
+import type { SharedCoordinator, TakenToken } from '../coordinator.ts';
+import { forever } from '../ended/record.ts';
+import { coordinatorUnavailable } from '../coordinator.ts';
 
 /** One process' turn to exchange a token. */
 interface Turn {
