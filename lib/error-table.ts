@@ -146,7 +146,7 @@ export const errorTable = {
   },
   email_not_confirmed: {
     status: 403,
-    message: 'Please confirm your email address first. Open the link in the email we sent you.',
+    message: 'Please confirm your email address first, with the link in an email from us.',
     when: 'The password is right but the address is not confirmed yet.',
   },
   signup_disabled: {

@@ -201,7 +201,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
   'sign-in, unconfirmed': signInRefused(
     '403',
-    'status: Please confirm your email address first. Open the link in the email we sent you.',
+    'status: Please confirm your email address first, with the link in an email from us.',
     'form to /auth/resend',
     '  email=ada@example.com',
     returnTo,

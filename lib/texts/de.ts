@@ -41,7 +41,7 @@ export const de: Translation = {
   cross_site_request:
     'Diese Anfrage kam von einer anderen Website. Öffnen Sie diese Website selbst und versuchen Sie es erneut.',
   prefetch_refused: 'Diese Seite kann nicht im Hintergrund geladen werden. Öffnen Sie sie direkt.',
-  email_not_confirmed: 'Bitte bestätigen Sie zuerst Ihre E-Mail-Adresse. Öffnen Sie den Link in unserer E-Mail.',
+  email_not_confirmed: 'Bitte bestätigen Sie zuerst Ihre E-Mail-Adresse, mit dem Link aus einer E-Mail von uns.',
   signup_disabled:
     'Hier können keine neuen Konten erstellt werden. Melden Sie sich an oder wenden Sie sich an den Support.',
   email_disabled: 'Diese Art der Anmeldung per E-Mail ist ausgeschaltet. Wählen Sie eine andere.',

@@ -33,7 +33,7 @@ export const es: Translation = {
     'Aquí hace falta un nuevo inicio de sesión, pero ya tenías una sesión iniciada. Cierra sesión e inténtalo de nuevo.',
   cross_site_request: 'Esta solicitud procede de otro sitio. Abre este sitio directamente e inténtalo de nuevo.',
   prefetch_refused: 'Esta página no se puede cargar en segundo plano. Ábrela directamente.',
-  email_not_confirmed: 'Confirma primero tu correo electrónico. Abre el enlace del mensaje que te hemos enviado.',
+  email_not_confirmed: 'Confirma primero tu correo electrónico con el enlace de un mensaje nuestro.',
   signup_disabled: 'Aquí no se pueden crear cuentas nuevas. Inicia sesión o contacta con el equipo de soporte.',
   email_disabled: 'Esta forma de iniciar sesión por correo electrónico está desactivada. Elige otra.',
   signup_refused: 'Esta cuenta no se puede crear. Usa otro correo electrónico o contacta con el equipo de soporte.',

@@ -39,7 +39,7 @@ export const fr: Translation = {
   cross_site_request: 'Cette demande vient d’un autre site. Ouvrez ce site vous-même et réessayez.',
   prefetch_refused: 'Cette page ne peut pas être chargée en arrière-plan. Ouvrez-la directement.',
   email_not_confirmed:
-    'Veuillez d’abord confirmer votre adresse e-mail. Ouvrez le lien dans l’e-mail que nous vous avons envoyé.',
+    'Veuillez d’abord confirmer votre adresse e-mail avec le lien contenu dans un e-mail de notre part.',
   signup_disabled: 'Il n’est pas possible de créer de nouveaux comptes ici. Connectez-vous ou contactez l’assistance.',
   email_disabled: 'Ce moyen de connexion par e-mail est désactivé. Choisissez-en un autre.',
   signup_refused: 'Ce compte ne peut pas être créé. Utilisez une autre adresse e-mail ou contactez l’assistance.',

@@ -35,7 +35,7 @@ export const it: Translation = {
   sign_in_not_fresh: 'Qui serve un nuovo accesso, ma quello precedente era ancora attivo. Esci e riprova.',
   cross_site_request: 'Questa richiesta proviene da un altro sito. Apri questo sito direttamente e riprova.',
   prefetch_refused: 'Questa pagina non può essere caricata in background. Aprila direttamente.',
-  email_not_confirmed: 'Conferma prima il tuo indirizzo email. Apri il link nell’email che ti abbiamo inviato.',
+  email_not_confirmed: 'Conferma prima il tuo indirizzo email con il link contenuto in una nostra email.',
   signup_disabled: 'Qui non si possono creare nuovi account. Accedi o contatta l’assistenza.',
   email_disabled: 'Questo metodo di accesso via email è disattivato. Scegline un altro.',
   signup_refused: 'Questo account non può essere creato. Usa un altro indirizzo email o contatta l’assistenza.',

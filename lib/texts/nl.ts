@@ -34,7 +34,7 @@ export const nl: Translation = {
   sign_in_not_fresh: 'Hier moet je opnieuw inloggen, maar je was nog ingelogd. Log uit en probeer het opnieuw.',
   cross_site_request: 'Dit verzoek kwam van een andere site. Open deze site zelf en probeer het opnieuw.',
   prefetch_refused: 'Deze pagina kan niet op de achtergrond worden geladen. Open de pagina rechtstreeks.',
-  email_not_confirmed: 'Bevestig eerst je e-mailadres. Open de link in de e-mail die we je hebben gestuurd.',
+  email_not_confirmed: 'Bevestig eerst je e-mailadres met de link in een e-mail van ons.',
   signup_disabled: 'Hier kunnen geen nieuwe accounts worden aangemaakt. Log in of neem contact op met de helpdesk.',
   email_disabled: 'Deze manier van inloggen via e-mail is uitgeschakeld. Kies een andere.',
   signup_refused:

@@ -34,7 +34,7 @@ export const pl: Translation = {
   sign_in_not_fresh: 'To wymaga nowego logowania, a nadal obowiązuje poprzednie. Wyloguj się i spróbuj ponownie.',
   cross_site_request: 'To żądanie pochodzi z innej witryny. Otwórz naszą witrynę bezpośrednio i spróbuj ponownie.',
   prefetch_refused: 'Tej strony nie można wczytać w tle. Otwórz ją bezpośrednio.',
-  email_not_confirmed: 'Najpierw potwierdź swój adres e-mail. Otwórz link w wiadomości, którą Ci wysłaliśmy.',
+  email_not_confirmed: 'Najpierw potwierdź swój adres e-mail za pomocą linku z wiadomości od nas.',
   signup_disabled: 'Nie można tutaj tworzyć nowych kont. Zaloguj się lub skontaktuj się z pomocą techniczną.',
   email_disabled: 'Ten sposób logowania za pomocą adresu e-mail jest wyłączony. Wybierz inny.',
   signup_refused: 'Nie można utworzyć tego konta. Użyj innego adresu e-mail lub skontaktuj się z pomocą techniczną.',

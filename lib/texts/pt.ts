@@ -33,7 +33,7 @@ export const pt: Translation = {
     'Aqui é necessário um novo login, mas sua sessão anterior ainda estava aberta. Saia da conta e tente novamente.',
   cross_site_request: 'Esta solicitação veio de outro site. Abra este site diretamente e tente novamente.',
   prefetch_refused: 'Esta página não pode ser carregada em segundo plano. Abra-a diretamente.',
-  email_not_confirmed: 'Confirme primeiro seu e-mail. Abra o link na mensagem que enviamos.',
+  email_not_confirmed: 'Confirme primeiro seu e-mail com o link de uma mensagem nossa.',
   signup_disabled: 'Não é possível criar novas contas aqui. Entre ou fale com o suporte.',
   email_disabled: 'Esta forma de entrar por e-mail está desativada. Escolha outra.',
   signup_refused: 'Esta conta não pode ser criada. Use outro e-mail ou fale com o suporte.',

@@ -29,7 +29,7 @@ export const zh: Translation = {
   sign_in_not_fresh: '此操作需要重新登录，但您仍处于之前的登录状态。请退出登录后重试。',
   cross_site_request: '此请求来自其他网站。请直接打开本网站后重试。',
   prefetch_refused: '此页面无法在后台加载。请直接打开。',
-  email_not_confirmed: '请先验证您的邮箱。打开我们发送给您的邮件中的链接。',
+  email_not_confirmed: '请先通过我们邮件中的链接验证您的邮箱。',
   signup_disabled: '这里无法创建新账号。请登录，或联系支持团队。',
   email_disabled: '此邮箱登录方式已关闭。请选择其他方式。',
   signup_refused: '无法创建此账号。请使用其他邮箱，或联系支持团队。',

@@ -151,6 +151,19 @@ describeGoTrue('the words of the pages', () => {
     },
   );
 
+  it('of an address that an administrator left unconfirmed claim no email, and a button sends it', async () => {
+    const user = newUser();
+    await real.project.admin('/admin/users', 'POST', { ...user, email_confirm: false });
+    const browser = openIn(real.app);
+    await signIn(browser, user);
+    const words = 'confirm your email address first, with the link in an email from us.';
+    expect([browser.at.answer.status, wordsOf(browser)]).toEqual([403, expect.stringContaining(words)]);
+    const { action, fields } = browser.forms().find((form) => form.action.endsWith('/auth/resend'))!;
+    await browser.post(action, fields);
+    await openMail(browser, await real.project.mails.take(user.email));
+    expect((await browser.jar.getJson('/auth/session')).json.user.email).toBe(user.email);
+  });
+
   it('of a session that a new password ended elsewhere lead to sign-in, and the new one works', async () => {
     const user = await real.project.addUser();
     const browser = openIn(real.app);
