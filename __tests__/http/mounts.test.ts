@@ -495,6 +495,12 @@ describe('a mount by a pattern that takes the whole path', () => {
     expect(await outcomes(app, '/v1/login', '/v1/users/7')).toEqual([swallowed, swallowed]);
   });
 
+  it('is one also after a request for the start page, of which it takes nothing', async () => {
+    const app = five();
+    app.use('{*path}', b2b());
+    expect(await outcomes(app, '/', '/login', '/')).toEqual(['200', swallowed, '200']);
+  });
+
   it.each<[string, () => express.Express, string]>([
     ['Express 5', five, '{*path}'],
     ['Express 5', five, '/v1/*path'],

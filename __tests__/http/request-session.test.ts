@@ -1,5 +1,6 @@
 import { format } from 'node:util';
 import type { CookieWrite } from '../../lib/tools/cookies.ts';
+import { AuthError } from '../../lib/errors.ts';
 import { NotAccepted } from '../../lib/http/accept.ts';
 import type { AuthRequest } from '../../lib/http/request.ts';
 import type { Resolution } from '../../lib/session/source.ts';
@@ -195,6 +196,21 @@ describe('a cached session', () => {
     expect(said).toEqual([null, undefined, { is: 'refused', session }]);
     expect(asked).toEqual([]);
   });
+});
+
+it('asks once, also where the provider does not answer', async () => {
+  let asked = 0;
+  const resolve = () => {
+    asked += 1;
+    return Promise.reject(new AuthError('provider_unavailable'));
+  };
+  const { said } = await ask({ resolver: { resolve } }, '', async (request) => {
+    const answers = [request.resolveSession(), request.resolveSession()];
+    await Promise.allSettled(answers);
+    answers.push(request.resolveSession());
+    return (await Promise.allSettled(answers)).map(({ status }) => status);
+  });
+  expect([said, asked]).toEqual([['rejected', 'rejected', 'rejected'], 1]);
 });
 
 it('knows the session without waiting once it is resolved, also that there is none', async () => {
