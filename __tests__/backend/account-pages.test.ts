@@ -171,7 +171,7 @@ const codeSentForm = (
   ...(resendAt === '' ? [] : [`  resendAt=${resendAt}`]),
   ...field,
   button,
-  'hint: Didn’t get it? Check your spam folder. If it’s not there, try again in an hour.',
+  'hint: Didn’t get it? Check your spam folder. If it’s not there, start again in an hour.',
   ...(resendIn === '' ? [] : [`wait: You can ask for another one in ${resendIn}.`]),
   'form to /auth/code',
   '  email=ada@example.com',

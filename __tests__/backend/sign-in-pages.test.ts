@@ -125,7 +125,7 @@ const mailSent = (words: string, path: string, ways: readonly string[] = ownerWa
       `form to ${path}`,
       '  email=ada@example.com',
       '  [Resend email] quiet',
-      'hint: Didn’t get it? Check your spam folder. If it’s not there, try again in an hour.',
+      'hint: Didn’t get it? Check your spam folder. If it’s not there, start again in an hour.',
       ...ways,
     ),
   );

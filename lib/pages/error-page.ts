@@ -128,9 +128,11 @@ const besideSignIn: ReadonlySet<AuthErrorCode> = new Set([
   'redirect_refused',
 ]);
 
-/** Where too much was asked for, someone who is signed in can only wait. */
+/** Where too much was asked for, or something else than a form asks, someone who is signed in stays so. */
+const besideMembers: ReadonlySet<AuthErrorCode> = new Set(['rate_limited', 'invalid_request']);
+
 function signsIn({ error: { code }, isSignedIn }: ErrorPageParts): boolean {
-  return !besideSignIn.has(code) && !(isSignedIn && code === 'rate_limited');
+  return !besideSignIn.has(code) && !(isSignedIn && besideMembers.has(code));
 }
 
 /** The single next step; it links to support where only the operators can help. `undefined` where there is none but the start page. */

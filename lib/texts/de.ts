@@ -151,7 +151,7 @@ export const de: Translation = {
   changeLinkExpiredText:
     'Er wurde bereits verwendet, ist abgelaufen oder wurde durch eine neuere E-Mail ersetzt. Wenn Sie den Link in der E-Mail an Ihre andere Adresse noch nicht geöffnet haben, versuchen Sie es mit diesem.',
   mailHint:
-    'Nichts angekommen? Sehen Sie im Spam-Ordner nach. Wenn auch dort nichts ist, versuchen Sie es in einer Stunde erneut.',
+    'Nichts angekommen? Sehen Sie im Spam-Ordner nach. Wenn auch dort nichts ist, beginnen Sie in einer Stunde noch einmal von vorn.',
   resendButton: 'E-Mail erneut senden',
   backToSignIn: 'Zurück zur Anmeldung',
   pleaseSignInHeading: 'Melden Sie sich an, um fortzufahren',

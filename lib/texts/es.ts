@@ -136,7 +136,7 @@ export const es: Translation = {
   changeLinkExpiredText:
     'Ya se ha usado, ha caducado o un correo más reciente lo ha sustituido. Si no has abierto el enlace del correo enviado a tu otra dirección, prueba con ese.',
   mailHint:
-    '¿No te ha llegado? Mira en la carpeta de correo no deseado. Si no está ahí, inténtalo de nuevo dentro de una hora.',
+    '¿No te ha llegado? Mira en la carpeta de correo no deseado. Si no está ahí, empieza de nuevo dentro de una hora.',
   resendButton: 'Reenviar correo',
   backToSignIn: 'Volver al inicio de sesión',
   pleaseSignInHeading: 'Inicia sesión para continuar',

@@ -145,7 +145,7 @@ export const fr: Translation = {
   changeLinkExpiredText:
     'Il a déjà été utilisé, a expiré ou a été remplacé par un e-mail plus récent. Si vous n’avez pas ouvert le lien de l’e-mail envoyé à votre autre adresse, essayez celui-là.',
   mailHint:
-    'Rien reçu ? Regardez dans vos courriers indésirables. S’il n’y a rien là non plus, réessayez dans une heure.',
+    'Rien reçu ? Regardez dans vos courriers indésirables. S’il n’y a rien là non plus, recommencez depuis le début dans une heure.',
   resendButton: 'Renvoyer l’e-mail',
   backToSignIn: 'Retour à la connexion',
   pleaseSignInHeading: 'Connectez-vous pour continuer',

@@ -136,7 +136,7 @@ export const it: Translation = {
   newLinkButton: 'Richiedi un nuovo link',
   changeLinkExpiredText:
     'È già stato usato, è scaduto o è stato sostituito da un’email più recente. Se non hai aperto il link nell’email inviata all’altro tuo indirizzo, prova con quello.',
-  mailHint: 'Non è arrivata? Controlla la cartella spam. Se non è nemmeno lì, riprova tra un’ora.',
+  mailHint: 'Non è arrivata? Controlla la cartella spam. Se non è nemmeno lì, ricomincia da capo tra un’ora.',
   resendButton: 'Invia di nuovo l’email',
   backToSignIn: 'Torna all’accesso',
   pleaseSignInHeading: 'Accedi per continuare',

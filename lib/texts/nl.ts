@@ -136,7 +136,7 @@ export const nl: Translation = {
   newLinkButton: 'Nieuwe link aanvragen',
   changeLinkExpiredText:
     'Deze is al gebruikt, verlopen of vervangen door een nieuwere e-mail. Heb je de link in de e-mail naar je andere adres nog niet geopend, probeer dan die.',
-  mailHint: 'Niets ontvangen? Kijk in je spammap. Staat daar ook niets, probeer het dan over een uur opnieuw.',
+  mailHint: 'Niets ontvangen? Kijk in je spammap. Staat daar ook niets, begin dan over een uur opnieuw.',
   resendButton: 'E-mail opnieuw sturen',
   backToSignIn: 'Terug naar inloggen',
   pleaseSignInHeading: 'Log in om door te gaan',

@@ -133,7 +133,7 @@ export const pl: Translation = {
   newLinkButton: 'Poproś o nowy link',
   changeLinkExpiredText:
     'Został już użyty, wygasł lub zastąpił go nowszy e-mail. Jeśli link z e-maila na drugi adres nie został jeszcze otwarty, spróbuj tamtego.',
-  mailHint: 'Nic nie przyszło? Sprawdź folder ze spamem. Jeśli tam też nic nie ma, spróbuj ponownie za godzinę.',
+  mailHint: 'Nic nie przyszło? Sprawdź folder ze spamem. Jeśli tam też nic nie ma, zacznij od nowa za godzinę.',
   resendButton: 'Wyślij wiadomość ponownie',
   backToSignIn: 'Wróć do logowania',
   pleaseSignInHeading: 'Zaloguj się, aby kontynuować',

@@ -129,7 +129,7 @@ export const pt: Translation = {
   newLinkButton: 'Solicitar um novo link',
   changeLinkExpiredText:
     'Ele já foi usado, expirou ou foi substituído por um e-mail mais recente. Se você ainda não abriu o link do e-mail enviado ao seu outro endereço, tente esse.',
-  mailHint: 'Não recebeu? Confira a pasta de spam. Se também não estiver lá, tente novamente em uma hora.',
+  mailHint: 'Não recebeu? Confira a pasta de spam. Se também não estiver lá, comece de novo em uma hora.',
   resendButton: 'Reenviar e-mail',
   backToSignIn: 'Voltar ao login',
   pleaseSignInHeading: 'Entre para continuar',

@@ -122,7 +122,7 @@ export const zh: Translation = {
   newLinkButton: '获取新链接',
   changeLinkExpiredText:
     '它已被使用、已过期，或已被更新的邮件取代。如果您尚未打开发送到另一个邮箱的邮件中的链接，请尝试该链接。',
-  mailHint: '没有收到？请查看垃圾邮件文件夹。如果那里也没有，请一小时后重试。',
+  mailHint: '没有收到？请查看垃圾邮件文件夹。如果那里也没有，请一小时后重新开始。',
   resendButton: '重新发送邮件',
   backToSignIn: '返回登录',
   pleaseSignInHeading: '请登录后继续',

@@ -718,3 +718,11 @@ describe('an open WebSocket', () => {
     expect(ended.aborted).toBe(false);
   });
 });
+
+it('a form without an organization names what is missing, and leads a member to the start page, not to sign-in', async () => {
+  const visitor = await member(await start());
+  const { status, text } = await formPost(visitor, { returnTo: '/dashboard' });
+  expect([status, text.includes('Something in this request is missing or wrong.')]).toEqual([400, true]);
+  expect(text).toContain('>Back to home</a>');
+  expect(text).not.toMatch(/>Sign in</);
+});

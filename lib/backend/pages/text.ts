@@ -44,7 +44,7 @@ const kernelTexts = {
   newLinkButton: 'Request a new link',
   changeLinkExpiredText:
     'It has been used or has expired, or a newer email replaced it. If you haven’t opened the link in the email to your other address, try that one.',
-  mailHint: 'Didn’t get it? Check your spam folder. If it’s not there, try again in an hour.',
+  mailHint: 'Didn’t get it? Check your spam folder. If it’s not there, start again in an hour.',
   resendButton: 'Resend email',
   backToSignIn: 'Back to sign-in',
   pleaseSignInHeading: 'Sign in to continue',
