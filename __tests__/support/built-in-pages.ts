@@ -161,7 +161,7 @@ function formPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
     'sign-up, account exists': accountExistsPage(site, request, {
       account: email,
       returnTo,
-      error: failure('email_in_use'),
+      error: new FormProblem('form', 'accountExists', 'none', { code: 'email_in_use', values: { account: email } }),
     }),
     'sign-up, email malformed': signUpPage(site, request, { ...state, email: 'ada@', error: emailProblem('ada@') }),
     'sign-up, weak password': signUpPage(site, request, { ...again, error: failure('weak_password') }),

@@ -120,7 +120,7 @@ function createSignUp(backend: BackendContext) {
 /** A guest who had signed up before, and now again: with another address, say. Nothing of it was taken. */
 function accountExists(backend: BackendContext, request: AuthRequest, account: string, next: string): Reply {
   const message = `You already have an account with ${account}. Nothing was changed.`;
-  const error = new AuthError('email_in_use', { message });
+  const error = new FormProblem('form', 'accountExists', message, { code: 'email_in_use', values: { account } });
   if (request.wantsJson) return challengeWith(request, error, request.urlOf(next));
   return accountExistsPage(siteFor(backend, request), request, { account, returnTo: next, error });
 }
