@@ -1,6 +1,6 @@
 // Each way through WorkOS meets each error code of its token endpoint, and those of tomorrow.
 import { ownFaults, passing, refusals } from '../../lib/b2b/refusals.ts';
-import { errorTable } from '../../lib/error-table.ts';
+import { sharedText } from '../../lib/pages/texts.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, SharedProvider } from '../support/b2b-app.ts';
 import { createPageBrowser } from '../support/page-browser.ts';
@@ -88,7 +88,7 @@ const claimed = (key: string): readonly string[] => wordsIn(workosClaims[key as 
 it('the list of codes has each one that the package knows, once', () => {
   const known = [...refusals.keys(), ...ownFaults, ...passing.keys(), 'a_code_of_tomorrow'];
   expect(codes.toSorted()).toEqual([...new Set(known)].toSorted());
-  expect(Object.keys(workosClaims).filter((key) => !(key in errorTable))).toEqual([]);
+  expect(Object.keys(workosClaims).filter((key) => !(key in sharedText))).toEqual([]);
 });
 
 describe.each(Object.entries(ways))('%s', (_, { isQuery, walk }) => {

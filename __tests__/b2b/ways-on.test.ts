@@ -95,6 +95,24 @@ describe('the page of a refused sign-in', () => {
     expect(named(browser)).toEqual({ ...withoutProvider, prompt: 'login', returnTo: '/dashboard' });
   });
 
+  it('names the organization of a switch that an outage has lost', async () => {
+    const browser = await signIn(await start(), `/login?organization_id=${north.id}`, twoOrganizations);
+    provider.workos.switches.outage = { token: { status: 503 } };
+    const switched = { organizationId: south.id, returnTo: '/dashboard' };
+    await browser.post('/organization', switched, { origin: new URL(browser.at.url).origin });
+    expect(browser.at.answer.status).toBe(503);
+    expect(named(browser)).toEqual({ organization_id: south.id, returnTo: '/dashboard' });
+  });
+
+  it.each([
+    ['WorkOS limits it', { status: 429, retryAfterSeconds: 30 }, 'Sign-in is busy right now. Try again in 30 seconds.'],
+    ['WorkOS fails', { status: 500 }, 'We can’t reach the sign-in service right now. Try again in 5 seconds.'],
+  ])('says what is known where %s', async (_, token, words) => {
+    provider.workos.switches.outage = { token };
+    const browser = await signIn(await start());
+    expect([browser.at.answer.status, browser.at.answer.text]).toEqual([503, expect.stringContaining(words)]);
+  });
+
   it('leads on to the organization and the invitation', async () => {
     refuse('invalid_grant');
     const app = await start();

@@ -223,3 +223,19 @@ it('says that another step leads into the application', () => {
   const { markup } = pageFor('sign_in_incomplete', { title: 'Northwind' });
   expect(markup).toContain('<p class="app">to continue to <strong dir="auto">Northwind</strong></p>');
 });
+
+it.each([
+  ['rate_limited', 'Viel los. You won’t be signed out. Try again in 5 seconds.'],
+  ['provider_refused', 'Unser Fehler. You won’t be signed out.'],
+  ['server_error', 'Nicht erreichbar. You won’t be signed out. Try again in 5 seconds.'],
+])('an outage with the reason %s says what is known, in the language of the page', (reason, words) => {
+  const text = {
+    providerBusy: 'Viel los.',
+    provider_refused: 'Unser Fehler.',
+    provider_unavailable: 'Nicht erreichbar.',
+  };
+  const options = { reason, retryAfter: 5, message: 'The words for JSON.' };
+  const { message } = reason === 'server_error' ? errorTable.provider_unavailable : options;
+  const { markup } = pageFor('provider_unavailable', { text }, { options: { ...options, message } });
+  expect(markup).toContain(`role="alert">${words}</p>`);
+});

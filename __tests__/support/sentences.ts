@@ -149,6 +149,7 @@ export const claims = {
   codeEmailsLimited: { fact: 'a limit of the backend applies', after: limits, when: at('resend', 'otp', 'recover') },
   provider_refused: { fact: 'only the project’s owner can mend it', after: faults },
   provider_unavailable: { fact: 'the backend did not do it, and may soon', ...unavailable },
+  providerBusy: { fact: 'a limit of the backend applies to a renewal', after: limits, when: at('refresh') },
   unavailableHeading: { fact: 'the backend does not work now', ...unavailable },
   staySignedIn: { fact: 'someone is signed in, and an outage ends no session', ...unavailable },
   passwordMaybeSaved: { fact: 'the answer to a change was lost', after: outages, when: at('update-user') },
@@ -192,8 +193,8 @@ export const workosClaims: Partial<Readonly<Record<PagesTextKey, string>>> = {
   session_too_large: 'token_too_big',
   provider_refused: `invalid_connection invalid_profile pkce_not_supported invalid_client unauthorized_client
     unsupported_grant_type`,
-  provider_unavailable: `too_many_requests daily_quota_exceeded rate_limit_exceeded rate_limited slow_down authorization_pending
-    timeout request_timeout server_error temporarily_unavailable`,
+  providerBusy: 'too_many_requests daily_quota_exceeded rate_limit_exceeded rate_limited slow_down',
+  provider_unavailable: 'authorization_pending timeout request_timeout server_error temporarily_unavailable',
 };
 
 /** What this package, the application or WorkOS decides. After a refusal of Supabase Auth none of it is known. */

@@ -1,5 +1,5 @@
-import { isRecord } from '../tools/json.ts';
-import { AuthError } from '../errors.ts';
+import { defined, isRecord } from '../tools/json.ts';
+import { AuthError, messageOf } from '../errors.ts';
 import { fitForEvent } from '../session/events.ts';
 import type { RefreshOutcome } from '../session/source.ts';
 import { codeForm, organizationMessage, ownFaults, passing, refusals } from './refusals.ts';
@@ -90,7 +90,18 @@ export function failedRefresh(error: unknown): Exclude<RefreshOutcome<never>, { 
 
 /** A refresh that failed without a definitive answer. The session is kept, so the status is a temporary one. */
 function refreshError(reason: string, cause: unknown, retryAfter = 5): AuthError {
-  return new AuthError('provider_unavailable', { cause: loggable(cause), reason: fitForEvent(reason), retryAfter });
+  return outage(reason, loggable(cause), retryAfter);
+}
+
+/** WorkOS was reached where it limits this server, or refuses its key. */
+const messages: ReadonlyMap<string, string> = new Map([
+  ['rate_limited', 'Sign-in is busy right now. Please try again in a moment.'],
+  ['provider_refused', messageOf('provider_refused')],
+]);
+
+function outage(reason: string, cause: unknown, retryAfter: number): AuthError {
+  const told = defined({ message: messages.get(reason) });
+  return new AuthError('provider_unavailable', { cause, reason: fitForEvent(reason), retryAfter, ...told });
 }
 
 /** A sign-in that failed at the token endpoint. */
@@ -105,13 +116,9 @@ export function signInError(failure: ProviderFailure, error: unknown): AuthError
     case 'misconfigured':
       return new AuthError('provider_refused', { cause });
     case 'unanswered':
+      return outage(failure.kind, cause, 5);
     case 'unavailable':
-      return new AuthError('provider_unavailable', {
-        cause,
-        message: 'We can’t reach the sign-in service right now. Please try again in a moment.',
-        reason: failure.kind === 'unavailable' ? failure.reason : failure.kind,
-        retryAfter: (failure.kind === 'unavailable' ? failure.retryAfter : undefined) ?? 5,
-      });
+      return outage(failure.reason, cause, failure.retryAfter ?? 5);
   }
 }
 

@@ -106,11 +106,23 @@ function explanation({ error, account, hasSession, brand }: ErrorPageParts): Htm
   const wait =
     error.retryAfter === undefined
       ? error.status === 503 && text.retrySoon
-      : fillIn(text.retryIn, { time: duration(error.retryAfter, lang) });
+      : !isKeyRefused(error) && fillIn(text.retryIn, { time: duration(error.retryAfter, lang) });
   const kept = hasSession && error.code === 'provider_unavailable' && text.staySignedIn;
   const name = account?.name;
   const signedIn = name !== undefined && html`<br>${fillIn(text.signedInAs, { account: name }, emphasis)}`;
-  return html`${isGeneral(error) ? text[error.code] : error.message}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;
+  return html`${wordsOf(error, text)}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;
+}
+
+/** What is known of an outage: its `reason` says where the provider was reached, and did not do it. */
+function wordsOf(error: AuthError, text: Brand['text']): HtmlValue {
+  if (isKeyRefused(error)) return text.provider_refused;
+  if (error.code === 'provider_unavailable' && error.reason === 'rate_limited') return text.providerBusy;
+  return isGeneral(error) ? text[error.code] : error.message;
+}
+
+/** Waiting does not help then. The session is kept, so it counts as an outage. */
+function isKeyRefused({ code, reason }: AuthError): boolean {
+  return code === 'provider_unavailable' && reason === 'provider_refused';
 }
 
 function isGeneral({ message, code }: AuthError): boolean {
@@ -140,7 +152,8 @@ function actionLink(parts: ErrorPageParts): HtmlValue {
   const { error, account, signInUrl, canReload, retryUrl, brand } = parts;
   const { text, links } = brand;
   if (account !== undefined) return button(account.otherUrl, text.otherAccount);
-  if (error.code === 'provider_refused' && links.help !== undefined) return button(links.help, text.contactSupport);
+  if ((error.code === 'provider_refused' || isKeyRefused(error)) && links.help !== undefined)
+    return button(links.help, text.contactSupport);
   if (canReload) return html`<a class="button" href="">${text.tryAgainButton}</a>\n`;
   if (retryUrl !== undefined) return button(retryUrl, text.tryAgainButton);
   if (!signsIn(parts)) return undefined;

@@ -22,6 +22,8 @@ export const sharedText = {
   rate_limited: 'Too many attempts.',
   unauthenticated: 'You’re signed out, or your session has ended.',
 
+  /** In place of `provider_unavailable` where the provider has answered that it limits this app. */
+  providerBusy: 'Sign-in is busy right now.',
   errorHeading: 'Something went wrong',
   canceledHeading: 'Sign-in was canceled',
   expiredHeading: 'Your sign-in expired',

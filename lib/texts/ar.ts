@@ -64,6 +64,7 @@ export const ar: Translation = {
   provider_refused: 'حدث خطأ من جانبنا. تواصل مع فريق الدعم.',
   token_rejected: 'تعذّر علينا التحقق من تسجيل دخولك. حاول مرة أخرى في وقت لاحق.',
   provider_unavailable: 'يتعذّر علينا الوصول إلى خدمة تسجيل الدخول حاليًا.',
+  providerBusy: 'خدمة تسجيل الدخول مشغولة الآن.',
   errorHeading: 'حدث خطأ ما',
   canceledHeading: 'أُلغي تسجيل الدخول',
   expiredHeading: 'انتهت مهلة تسجيل الدخول',

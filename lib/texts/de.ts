@@ -88,6 +88,7 @@ export const de: Translation = {
   provider_refused: 'Bei uns stimmt etwas nicht. Bitte wenden Sie sich an den Support.',
   token_rejected: 'Wir konnten Ihre Anmeldung nicht prüfen. Bitte versuchen Sie es später erneut.',
   provider_unavailable: 'Der Anmeldedienst ist gerade nicht erreichbar.',
+  providerBusy: 'Der Anmeldedienst ist gerade überlastet.',
   errorHeading: 'Etwas ist schiefgegangen',
   canceledHeading: 'Anmeldung abgebrochen',
   expiredHeading: 'Ihre Anmeldung ist abgelaufen',

@@ -73,6 +73,7 @@ export const es: Translation = {
   provider_refused: 'Hay un problema por nuestra parte. Contacta con el equipo de soporte.',
   token_rejected: 'No hemos podido verificar tu inicio de sesión. Inténtalo de nuevo más tarde.',
   provider_unavailable: 'Ahora mismo no podemos conectar con el servicio de inicio de sesión.',
+  providerBusy: 'El servicio de inicio de sesión está saturado en este momento.',
   errorHeading: 'Algo ha salido mal',
   canceledHeading: 'Inicio de sesión cancelado',
   expiredHeading: 'Tu inicio de sesión ha caducado',

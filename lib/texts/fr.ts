@@ -82,6 +82,7 @@ export const fr: Translation = {
   provider_refused: 'Un problème est survenu de notre côté. Veuillez contacter l’assistance.',
   token_rejected: 'Nous n’avons pas pu vérifier votre connexion. Veuillez réessayer plus tard.',
   provider_unavailable: 'Le service de connexion est injoignable pour le moment.',
+  providerBusy: 'Le service de connexion est surchargé pour le moment.',
   errorHeading: 'Un problème est survenu',
   canceledHeading: 'La connexion a été annulée',
   expiredHeading: 'Votre connexion a expiré',

@@ -74,6 +74,7 @@ export const it: Translation = {
   provider_refused: 'C’è un problema da parte nostra. Contatta l’assistenza.',
   token_rejected: 'Non siamo riusciti a verificare il tuo accesso. Riprova più tardi.',
   provider_unavailable: 'Al momento non riusciamo a raggiungere il servizio di accesso.',
+  providerBusy: 'Il servizio di accesso è sovraccarico in questo momento.',
   errorHeading: 'Qualcosa è andato storto',
   canceledHeading: 'Accesso annullato',
   expiredHeading: 'Il tuo accesso è scaduto',

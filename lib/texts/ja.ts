@@ -73,6 +73,7 @@ export const ja: Translation = {
   provider_refused: 'システム側で問題が発生しています。サポートにお問い合わせください。',
   token_rejected: 'サインインを確認できませんでした。後でもう一度お試しください。',
   provider_unavailable: '現在、サインインサービスに接続できません。',
+  providerBusy: 'ただいまサインインサービスが混み合っています。',
   errorHeading: '問題が発生しました',
   canceledHeading: 'サインインはキャンセルされました',
   expiredHeading: 'サインインの期限が切れました',

@@ -74,6 +74,7 @@ export const nl: Translation = {
   provider_refused: 'Er is iets mis aan onze kant. Neem contact op met de helpdesk.',
   token_rejected: 'We konden je inlogpoging niet controleren. Probeer het later opnieuw.',
   provider_unavailable: 'We kunnen de inlogdienst nu niet bereiken.',
+  providerBusy: 'De inlogdienst is op dit moment overbelast.',
   errorHeading: 'Er is iets misgegaan',
   canceledHeading: 'Inloggen is geannuleerd',
   expiredHeading: 'Je inlogpoging is verlopen',

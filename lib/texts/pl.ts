@@ -73,6 +73,7 @@ export const pl: Translation = {
   provider_refused: 'Wystąpił problem po naszej stronie. Skontaktuj się z pomocą techniczną.',
   token_rejected: 'Nie udało się zweryfikować logowania. Spróbuj ponownie później.',
   provider_unavailable: 'Nie możemy teraz połączyć się z usługą logowania.',
+  providerBusy: 'Usługa logowania jest teraz przeciążona.',
   errorHeading: 'Coś poszło nie tak',
   canceledHeading: 'Logowanie zostało anulowane',
   expiredHeading: 'Sesja logowania wygasła',

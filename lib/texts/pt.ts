@@ -68,6 +68,7 @@ export const pt: Translation = {
   provider_refused: 'Há um problema do nosso lado. Fale com o suporte.',
   token_rejected: 'Não conseguimos verificar seu login. Tente novamente mais tarde.',
   provider_unavailable: 'Não conseguimos acessar o serviço de login no momento.',
+  providerBusy: 'O serviço de login está sobrecarregado no momento.',
   errorHeading: 'Algo deu errado',
   canceledHeading: 'O login foi cancelado',
   expiredHeading: 'Seu login expirou',

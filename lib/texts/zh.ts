@@ -63,6 +63,7 @@ export const zh: Translation = {
   provider_refused: '我们这边出了问题。请联系支持团队。',
   token_rejected: '无法验证您的登录。请稍后重试。',
   provider_unavailable: '目前无法连接登录服务。',
+  providerBusy: '登录服务目前繁忙。',
   errorHeading: '出了点问题',
   canceledHeading: '登录已取消',
   expiredHeading: '您的登录已过期',

@@ -1,7 +1,7 @@
 import { createSharedOutcomes } from '../../tools/shared-outcomes.ts';
 import type { SharedOutcomes } from '../../tools/shared-outcomes.ts';
 import { withQuery } from '../../tools/url.ts';
-import { AuthError } from '../../errors.ts';
+import { AuthError, isOutage } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { readFields } from '../../http/body.ts';
 import { redirect, redirectOrJson } from '../../http/reply.ts';
@@ -79,8 +79,10 @@ async function answerSwitch(context: SwitchContext, switches: Switches, request:
     request.signIn = { organization_id: organizationId };
     return signedOutReply(request, returnTo);
   } catch (error) {
-    if (!(error instanceof VariantRefused)) throw error;
-    return refusalReply(context, request, classifyFailure(error.failure), wish);
+    if (error instanceof VariantRefused) return refusalReply(context, request, classifyFailure(error.failure), wish);
+    // A sign-in to the organization is the way on.
+    if (isOutage(error)) request.signIn = { organization_id: organizationId };
+    throw error;
   }
 }
 
