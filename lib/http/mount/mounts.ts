@@ -93,11 +93,15 @@ const prefixPart = partKey<string>('mount path');
  */
 export function findMisuse(request: Passed, isNew: boolean): ConfigurationError | undefined {
   const { definition, prefix } = request;
-  if (isNew) definition.parts.set(prefixPart, prefix);
-  const problems = isSwallowed(request) ? [swallowed(request)] : mountProblems(request, isNew);
-  if (problems.length > 0) return new ConfigurationError(definition.name, problems);
-  if (isNew) warnOfMount(request);
-  return undefined;
+  const problems = isSwallowed(request)
+    ? [swallowed(request)]
+    : othersOf(request).flatMap((other) => problemsBeside(request, other));
+  if (isNew) {
+    definition.parts.set(prefixPart, prefix);
+    if (problems.length === 0) problems.push(...placeProblems(request));
+    if (problems.length === 0) warnOfMount(request);
+  }
+  return problems.length === 0 ? undefined : new ConfigurationError(definition.name, [...new Set(problems)]);
 }
 
 /**
@@ -140,35 +144,42 @@ function swallowed({ definition: { name }, prefix }: Passed): string {
   return `it is mounted by a pattern that takes the whole path ('${prefix}' of this request), so none of its routes is reached; mount it without a path: app.use(${name}())`;
 }
 
-function mountProblems(request: Passed, isNew: boolean): string[] {
-  const { definition, prefix, req } = request;
-  const { name, adapter, protectedRoutes } = definition;
-  const others = othersOf(request);
-  const unreachable = isNew ? protectedRoutes.filter((pattern) => !isReachableUnder(pattern, prefix)) : [];
-  const isTwice =
-    others.some((other) => other.definition === definition) ||
-    (isNew &&
-      adaptersBeside(definition, req.app).filter((stacked) => stacked.definition.adapter === adapter).length > 1);
-  const twice = isTwice ? [`${name}() is mounted twice in one application; mount it once`] : [];
+/** What is wrong with the place of the adapter in its application. */
+function placeProblems({ definition, prefix, req }: Passed): string[] {
+  const { adapter, protectedRoutes } = definition;
+  const unreachable = protectedRoutes.filter((pattern) => !isReachableUnder(pattern, prefix));
+  const ofThisName = adaptersBeside(definition, req.app).filter((stacked) => stacked.definition.adapter === adapter);
   return [
     ...unreachable.map(
       (pattern) =>
         `protectedRoutes: '${pattern}' can never match, because the adapter is mounted under '${prefix}'; patterns are root-relative, so write '${prefix}${pattern}' or mount the adapter at the root`,
     ),
-    ...(others.some((other) => isRival(other.definition, definition)) ? [passedTwice(definition)] : twice),
-    ...others.filter((other) => other.definition.adapter !== adapter).flatMap((other) => clashes(request, other)),
+    ...(ofThisName.length > 1 ? [mountedTwice(definition)] : []),
   ];
 }
+
+function mountedTwice({ name }: Adapter): string {
+  return `${name}() is mounted twice in one application; mount it once`;
+}
+
+/** Why the request must not pass the adapter after another one, or after the same one below another path. */
+function problemsBeside(request: Passed, other: Passed): readonly string[] {
+  const { definition } = request;
+  if (other.definition === definition) return [mountedTwice(definition)];
+  return isRival(other.definition, definition) ? [passedTwice(definition)] : clashes(request, other);
+}
+
+const none: readonly never[] = [];
 
 /** The mount paths of the last request that has passed both this adapter and another one, where they answer no path in common. */
 const apartPart = partKey<WeakMap<Adapter, string>>('mount paths beside other adapters');
 
 /** The paths that both adapters answer. */
-function clashes({ definition, prefix }: Passed, other: Passed): string[] {
+function clashes({ definition, prefix }: Passed, other: Passed): readonly string[] {
   const apart = definition.parts.find(apartPart) ?? definition.parts.set(apartPart, new WeakMap());
   // A mount path holds no space.
   const place = `${other.prefix} ${prefix}`;
-  if (apart.get(other.definition) === place) return [];
+  if (apart.get(other.definition) === place) return none;
   const found = [...definition.ownPaths.values()].flatMap((own) => {
     const path = prefix + own.path;
     const theirs = ownPathOf(other.definition, restBelowMount(other, path));
