@@ -302,7 +302,7 @@ describe('a second factor', () => {
   it('of a phone whose codes are refused has no button for another code', () => {
     const closed = { ...state, factors: [phone], factor: phone, isSent: true, isClosed: true };
     const lines = outlineOf(verifyPage(site, request, closed));
-    expect(lines).toContain('Try again → /auth/verify?factorId=b&returnTo=%2Faccount');
+    expect(lines).toContain('Reload this page → /auth/verify?factorId=b&returnTo=%2Faccount');
     expect(lines.join()).not.toContain('Send a new code');
   });
 

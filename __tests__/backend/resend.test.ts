@@ -177,7 +177,7 @@ describe('another text message', () => {
     expect(answer.status).toBe(429);
     expect(answer.text).toContain('Too many wrong codes. Try again in 15 minutes.');
     expect(answer.text).toMatch(/<input id="code"[^>]* disabled/);
-    expect(answer.text).toContain(`<a href="/auth/verify?factorId=${factor.id}">Try again</a>`);
+    expect(answer.text).toContain(`<a href="/auth/verify?factorId=${factor.id}">Reload this page</a>`);
     const open = await visitor.get(`/auth/verify?factorId=${factor.id}`);
     expect([open.status, open.text.includes(' disabled')]).toEqual([200, false]);
   });
