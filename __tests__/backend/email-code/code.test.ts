@@ -224,6 +224,23 @@ describe('another email', () => {
     expect(app.supabase.mails).toHaveLength(2);
   });
 
+  it('for which codes are closed has its link alone, and says until when, as its code would be refused', async () => {
+    await start();
+    const visitor = app.visitor();
+    for (let count = 0; count < 5; count += 1) await enter(visitor, String(123_456 + count));
+    const closed = await postForm(visitor, path, { email: ada.email, code: '234567' });
+    const codesAt = /name="codesAt" value="(\d+)"/.exec(closed.text)?.[1] ?? '';
+    app.clock.advance(61_000);
+    const next = await postForm(visitor, path, { email: ada.email, codesAt });
+    const words = 'Too many wrong codes. The link in the email still works. Try again in 14 minutes.';
+    expect([next.status, next.text.includes(words), next.text.includes(' disabled')]).toEqual([200, true, true]);
+    const link = { token_hash: lastMail().tokenHash, type: 'magiclink' };
+    expect((await postForm(app.visitor(), '/auth/confirm', link)).status).toBe(303);
+    app.clock.advance(14 * 60_000);
+    const open = await postForm(visitor, path, { email: ida, codesAt });
+    expect([open.status, open.text.includes('Too many'), open.text.includes(' disabled')]).toEqual([200, false, false]);
+  });
+
   it('or the newest code, or its link, is what a wrong code asks for', async () => {
     await start();
     const visitor = app.visitor();

@@ -24,6 +24,8 @@ interface CodeState extends FormState {
   readonly step: 'address' | 'code';
   /** When another email can be sent, where one was just sent. */
   readonly resend?: Resend | undefined;
+  /** When codes are accepted again, after too many wrong ones: also of the next email. */
+  readonly codesOpen?: Resend | undefined;
 }
 
 /** Asks for the address, and then for the code that was sent to it. */
@@ -61,15 +63,24 @@ export function codeAddressForm(
 
 function codeForm(site: Site, request: PageRequest, state: CodeState, error: FormError | undefined): Html {
   const { text, settings } = site;
-  const { email = '', resend } = state;
+  const { email = '', resend, codesOpen } = state;
   const hidden = { email, ...returnToOf(state) };
   const action = request.localPath(settings.codePath);
   // A project configures six to ten digits.
-  const fields = codeFields(site, { code: 'digits', error, isClosed: isClosedFor(state), label: text.signInButton });
+  const fields = codeFields(site, {
+    code: 'digits',
+    error,
+    isClosed: isClosedFor(state) || codesOpen !== undefined,
+    label: text.signInButton,
+  });
   return html`${postForm(action, { ...hidden, ...openingOf(resend) }, fields)}
 <p class="hint">${text.mailHint}</p>
-${resendForm(site, request, { action, hidden, label: text.codeResendButton, resend })}`;
+${resendForm(site, request, { action, hidden: { ...hidden, ...codesOpenOf(codesOpen) }, label: text.codeResendButton, resend })}`;
 }
+
+/** The hidden field by which the next email's page knows that its code is refused. */
+const codesOpenOf = (codesOpen: Resend | undefined): { readonly codesAt?: string } =>
+  codesOpen === undefined ? {} : { codesAt: String(codesOpen.opensAt) };
 
 function codeLinks(site: Site, request: PageRequest, state: CodeState): Html {
   const other = withReturnTo(request.localPath(site.settings.codePath), state);
@@ -78,8 +89,10 @@ function codeLinks(site: Site, request: PageRequest, state: CodeState): Html {
 }
 
 /** Other limits, such as the backend's own, are not about wrong codes, nor is a refusal of `onSignIn`. */
-function codeErrorOf({ text }: Site, { error }: CodeState): FormError | undefined {
-  if (error === undefined) return undefined;
+function codeErrorOf({ text }: Site, { error, codesOpen }: CodeState): FormError | undefined {
+  if (error === undefined) {
+    return codesOpen && { message: text.codesLimited, field: 'form', tone: 'next', retryAfter: codesOpen.seconds };
+  }
   const shown = formErrorOf(error, text);
   // Until when stands in place of the button.
   if (error.reason === mailedBefore) return { message: text.codeEmailsLimited, field: 'form', tone: 'next' };

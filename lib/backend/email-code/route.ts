@@ -11,11 +11,11 @@ import { formRoute, redirectUrl } from '../forms/forms.ts';
 import { sendMail } from '../forms/mail.ts';
 import { codePage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
-import { resendAfter, resendOf } from '../pages/resend.ts';
+import { resendAfter, resendOf, waitIn } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
 import { fillIn } from '../../pages/texts.ts';
 import type { SupabaseCall } from '../supabase/supabase-call.ts';
-import { mailedBefore, mailWaitSeconds, unlimited } from '../forms/attempts.ts';
+import { mailedBefore, mailWaitSeconds, tooManyCodes, unlimited } from '../forms/attempts.ts';
 import { completeSignIn } from '../sign-in/sign-in.ts';
 
 /**
@@ -65,7 +65,8 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
   await attempts.runMail(email, () => sendMail(backend, request, call));
   if (!request.wantsJson) {
     const resend = attempts === unlimited ? undefined : resendAfter(mailWaitSeconds, settings.now());
-    return codePage(siteFor(backend, request), request, { step: 'code', email, returnTo, resend });
+    const codesOpen = codesOpenAt(backend, fields, undefined);
+    return codePage(siteFor(backend, request), request, { step: 'code', email, returnTo, resend, codesOpen });
   }
   const message = fillIn(siteFor(backend, request).text.emailCodeSentText, { email }).plain;
   const body: MailSentBody = { email, message, redirectTo: request.signInUrl(returnTo) };
@@ -77,6 +78,17 @@ function nextEmail({ settings }: BackendContext, fields: Fields, error: AuthErro
   const now = settings.now();
   const { reason, retryAfter } = error ?? {};
   return reason === mailedBefore && retryAfter !== undefined ? resendAfter(retryAfter, now) : resendOf(fields, now);
+}
+
+/** How long too many wrong codes close them, in seconds. */
+const closedSeconds = 15 * 60;
+
+/** When codes are accepted again: as this refusal says, or as the form brought along. */
+function codesOpenAt({ settings }: BackendContext, fields: Fields, error: AuthError | undefined): Resend | undefined {
+  const now = settings.now();
+  return error?.reason === tooManyCodes && error.retryAfter !== undefined
+    ? resendAfter(error.retryAfter, now)
+    : waitIn(fields, 'codesAt', { now, longest: closedSeconds });
 }
 
 async function enterCode(backend: BackendContext, request: AuthRequest, form: CodeForm): Promise<string> {
@@ -112,6 +124,7 @@ export function codeRoute(backend: BackendContext): AuthRoute {
         email,
         returnTo,
         resend,
+        codesOpen: codesOpenAt(backend, fields, error),
         error,
       });
     },

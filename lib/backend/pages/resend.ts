@@ -24,7 +24,16 @@ const longest = 60;
 
 /** What a form of this page told; a visitor who changes it sees another time, and the server still decides. */
 export function resendOf(fields: Fields, now: number): Resend | undefined {
-  const told = fields.get('resendAt') ?? '';
+  return waitIn(fields, 'resendAt', { now, longest });
+}
+
+/** The same of a field, for up to so many seconds. */
+export function waitIn(
+  fields: Fields,
+  name: string,
+  { now, longest }: { readonly now: number; readonly longest: number },
+): Resend | undefined {
+  const told = fields.get(name) ?? '';
   const opensAt = /^\d{1,15}$/.test(told) ? Number(told) : now;
   const seconds = Math.ceil((opensAt - now) / 1000);
   return seconds > 0 && seconds <= longest ? { seconds, opensAt } : undefined;
