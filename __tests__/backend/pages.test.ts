@@ -134,6 +134,7 @@ describe('every built-in page in every state', () => {
       'link expired, of a changed address': 'clock',
       'forgot, no address': 'notice',
       'please sign in': 'clock',
+      'passkeys, off': 'notice',
       'consent, expired': 'clock',
       'consent, answered before': 'clock',
       'factor, unavailable': 'lock',

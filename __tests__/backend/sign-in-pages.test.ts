@@ -404,6 +404,12 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
   passkeys: ofAccount(page('Passkeys', passkeysLead, ...passkeyRows, ...addPasskey)),
   'passkeys, none': ofAccount(page('Passkeys', passkeysLead, ...addPasskey)),
+  'passkeys, off': ofAccount(
+    outcome(
+      'emblem',
+      refused('400, no form may be sent', 'Passkeys', 'alert: Passkeys aren’t available here.', 'Back to home → /'),
+    ),
+  ),
   'passkeys, gone': ofAccount(
     refused(
       '400',

@@ -154,6 +154,7 @@ export const claims = {
   staySignedIn: { fact: 'someone is signed in, and an outage ends no session', ...unavailable },
   passwordMaybeSaved: { fact: 'the answer to a change was lost', after: outages, when: at('update-user') },
   passkeyRefused: { fact: 'the answer of a passkey or key was refused', after: wrongKeys },
+  passkeysOff: { fact: 'the project has passkeys switched off', after: 'passkey_disabled' },
   passkeyGone: { fact: 'the passkey is not this user’s', after: 'validation_failed' },
   emailRefused: {
     fact: 'the backend refuses the address',

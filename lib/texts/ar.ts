@@ -252,6 +252,7 @@ export const ar: Translation = {
   passkeyButton: 'تسجيل الدخول بمفتاح مرور',
   passkeyGone: 'لم يعد مفتاح المرور هذا موجودًا.',
   passkeysFull: 'بلغ حسابك الحد الأقصى من مفاتيح المرور. أزل واحدًا منها أولًا.',
+  passkeysOff: 'مفاتيح المرور غير متاحة هنا.',
   passkeysHeading: 'مفاتيح المرور',
   passkeysText: 'سجّل الدخول ببصمة إصبعك أو وجهك أو قفل الشاشة بدلًا من كلمة المرور.',
   passkeyName: 'مفتاح مرور',

@@ -290,6 +290,7 @@ export const de: Translation = {
   passkeyButton: 'Mit Passkey anmelden',
   passkeyGone: 'Diesen Passkey gibt es nicht mehr.',
   passkeysFull: 'Ihr Konto hat bereits die maximale Anzahl an Passkeys. Entfernen Sie zuerst einen.',
+  passkeysOff: 'Passkeys sind hier nicht verfügbar.',
   passkeysHeading: 'Passkeys',
   passkeysText: 'Melden Sie sich mit Fingerabdruck, Gesicht oder Bildschirmsperre statt mit einem Passwort an.',
   passkeyName: 'Passkey',

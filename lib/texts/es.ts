@@ -267,6 +267,7 @@ export const es: Translation = {
   passkeyButton: 'Iniciar sesión con una llave de acceso',
   passkeyGone: 'Esta llave de acceso ya no existe.',
   passkeysFull: 'Tu cuenta ya tiene el máximo de llaves de acceso. Quita una primero.',
+  passkeysOff: 'Las llaves de acceso no están disponibles aquí.',
   passkeysHeading: 'Llaves de acceso',
   passkeysText: 'Inicia sesión con tu huella, tu cara o el bloqueo de pantalla en lugar de una contraseña.',
   passkeyName: 'Llave de acceso',

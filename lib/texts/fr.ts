@@ -280,6 +280,7 @@ export const fr: Translation = {
   passkeyButton: 'Se connecter avec une clé d’accès',
   passkeyGone: 'Cette clé d’accès n’existe plus.',
   passkeysFull: 'Votre compte a atteint son nombre maximal de clés d’accès. Supprimez-en une d’abord.',
+  passkeysOff: 'Les clés d’accès ne sont pas disponibles ici.',
   passkeysHeading: 'Clés d’accès',
   passkeysText:
     'Connectez-vous avec votre empreinte, votre visage ou le verrouillage de l’écran au lieu d’un mot de passe.',

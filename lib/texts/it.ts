@@ -267,6 +267,7 @@ export const it: Translation = {
   passkeyButton: 'Accedi con una passkey',
   passkeyGone: 'Questa passkey non esiste più.',
   passkeysFull: 'Il tuo account ha già il numero massimo di passkey. Rimuovine prima una.',
+  passkeysOff: 'Le passkey non sono disponibili qui.',
   passkeysHeading: 'Passkey',
   passkeysText: 'Accedi con l’impronta, il volto o il blocco dello schermo invece di una password.',
   passkeyName: 'Passkey',

@@ -264,6 +264,7 @@ export const ja: Translation = {
   passkeyButton: 'パスキーでサインイン',
   passkeyGone: 'このパスキーはもう存在しません。',
   passkeysFull: 'このアカウントのパスキーは上限に達しています。先に 1 つ削除してください。',
+  passkeysOff: 'ここではパスキーを利用できません。',
   passkeysHeading: 'パスキー',
   passkeysText: 'パスワードの代わりに、指紋、顔、画面ロックでサインインできます。',
   passkeyName: 'パスキー',

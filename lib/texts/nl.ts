@@ -269,6 +269,7 @@ export const nl: Translation = {
   passkeyButton: 'Inloggen met een passkey',
   passkeyGone: 'Deze passkey bestaat niet meer.',
   passkeysFull: 'Je account heeft het maximale aantal passkeys. Verwijder er eerst een.',
+  passkeysOff: 'Passkeys zijn hier niet beschikbaar.',
   passkeysHeading: 'Passkeys',
   passkeysText: 'Log in met je vingerafdruk, gezicht of schermvergrendeling in plaats van een wachtwoord.',
   passkeyName: 'Passkey',

@@ -266,6 +266,7 @@ export const pl: Translation = {
   passkeyButton: 'Zaloguj się kluczem dostępu',
   passkeyGone: 'Ten klucz dostępu już nie istnieje.',
   passkeysFull: 'Twoje konto ma już maksymalną liczbę kluczy dostępu. Najpierw usuń jeden z nich.',
+  passkeysOff: 'Klucze dostępu nie są tutaj dostępne.',
   passkeysHeading: 'Klucze dostępu',
   passkeysText: 'Zamiast hasła używaj do logowania odcisku palca, twarzy lub blokady ekranu.',
   passkeyName: 'Klucz dostępu',

@@ -260,6 +260,7 @@ export const pt: Translation = {
   passkeyButton: 'Entrar com uma chave de acesso',
   passkeyGone: 'Esta chave de acesso não existe mais.',
   passkeysFull: 'Sua conta já tem o máximo de chaves de acesso. Remova uma primeiro.',
+  passkeysOff: 'As chaves de acesso não estão disponíveis aqui.',
   passkeysHeading: 'Chaves de acesso',
   passkeysText: 'Entre com sua impressão digital, seu rosto ou o bloqueio de tela em vez de uma senha.',
   passkeyName: 'Chave de acesso',

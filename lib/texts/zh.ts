@@ -247,6 +247,7 @@ export const zh: Translation = {
   passkeyButton: '使用通行密钥登录',
   passkeyGone: '此通行密钥已不存在。',
   passkeysFull: '您账号的通行密钥已达上限。请先移除一个。',
+  passkeysOff: '此处无法使用通行密钥。',
   passkeysHeading: '通行密钥',
   passkeysText: '使用指纹、面容或屏幕锁登录，无需密码。',
   passkeyName: '通行密钥',

@@ -16,6 +16,7 @@ async function start(setup: BackendAppSetup = {}): Promise<Visitor> {
 
 const bob = { email: 'bob@example.com', password: 'a second account 1' };
 const errorOf = ({ status, json }: Answer) => [status, json.error?.code];
+const id = '00000000-0000-4000-8000-000000000000';
 const own = () => app.supabase.passkeysOf(ada.email);
 const listed = async (visitor: Visitor) => (await visitor.getJson('/auth/passkeys')).json.passkeys;
 
@@ -55,6 +56,20 @@ describe('the list of passkeys', () => {
     expect(page.text).toContain(`href="/auth/passkeys?rename=${passkeyId}&amp;returnTo=`);
     expect(page.text).toContain(`href="/auth/passkeys?remove=${passkeyId}&amp;returnTo=`);
     expect(page.text).toMatch(/<a href="\/account">Done<\/a>/);
+  });
+
+  it('says that the project has none, to a script too, and leads to the start page', async () => {
+    const visitor = await start();
+    app.supabase.switches.passkeys = false;
+    for (const page of [
+      await visitor.get('/auth/passkeys'),
+      await postForm(visitor, '/auth/passkeys', { remove: id }),
+    ]) {
+      expect([page.status, page.text.includes('Passkeys aren’t available here.')]).toEqual([400, true]);
+      expect(page.text.match(/<a [^>]*>[^<]*<\/a>/g)).toEqual(['<a class="button" href="/">Back to home</a>']);
+    }
+    for (const answer of [await visitor.getJson('/auth/passkeys'), await visitor.postJson('/auth/passkeys', {})])
+      expect(answer.json.error).toMatchObject({ code: 'unknown_provider', message: 'Passkeys aren’t available here.' });
   });
 
   it('has what can be read of each, the newest first', async () => {

@@ -12,7 +12,7 @@ import { localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
 import type { FormInput, Next } from '../forms/forms.ts';
 import { siteFor } from '../pages/parts.ts';
 import { asksAgain } from '../webauthn/page.ts';
-import { isVisible, passkeysPage, removePasskeyPage, renamePage } from './page.ts';
+import { isVisible, passkeysOffPage, passkeysPage, removePasskeyPage, renamePage } from './page.ts';
 import { addPasskey, listPasskeys, removePasskey, renamePasskey, startAdding } from './passkeys.ts';
 import type { Passkey } from './passkeys.ts';
 import { accountFirst, secondFactorFirst, signInAgainFirst, stepAfter } from '../sign-in/step-up.ts';
@@ -77,8 +77,10 @@ async function showPasskeys(backend: BackendContext, owner: OwnerRequest, input:
     passkeys = await listPasskeys(backend, request, subject.content);
   } catch (failure) {
     const step = await otherStep(backend, owner, failure);
-    if (step === undefined) throw failure;
-    return step;
+    if (step !== undefined) return step;
+    const isOff = failure instanceof FormProblem && failure.text === 'passkeysOff';
+    if (!isOff || request.wantsJson) throw failure;
+    return passkeysOffPage(siteFor(backend, request), request, { returnTo, error: failure });
   }
   if (request.wantsJson) return json(200, { passkeys: passkeys.map(toBody) });
   const named = (kind: 'rename' | 'remove'): Passkey | undefined => {

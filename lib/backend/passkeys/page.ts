@@ -2,6 +2,7 @@ import { html, safeHref, textOf } from '../../tools/html.ts';
 import type { Html, HtmlValue, Text } from '../../tools/html.ts';
 import { withQuery } from '../../tools/url.ts';
 import { fillIn, isolated } from '../../pages/texts.ts';
+import type { AuthError } from '../../errors.ts';
 import type { Reply } from '../../http/reply.ts';
 import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../webauthn/page.ts';
 import type { Passkey } from './passkeys.ts';
@@ -55,6 +56,26 @@ ${passkeys.length > 0 && html`<ul class="choices">\n${passkeys.map(row)}</ul>`}
 ${ceremonyFallback(site)}
 ${ceremonyForm(site, request, { ...adding, isAgain })}
 <p class="actions"><a href="${safeHref(request.urlOf(returnTo))}">${text.doneLink}</a></p>`,
+  });
+}
+
+/** Where the project has passkeys switched off: nothing can be done here. */
+export function passkeysOffPage(
+  site: Site,
+  request: PageRequest,
+  state: FormState & { readonly error: AuthError },
+): Reply {
+  const { text } = site;
+  const home = request.urlOf(request.home);
+  return showPage(site, request, {
+    facts: { kind: 'passkeys', values: formValues(state), links: { home } },
+    heading: text.passkeysHeading,
+    emblem: 'notice',
+    lead: text.passkeysOff,
+    leadRole: 'alert',
+    error: state.error,
+    hasForm: false,
+    content: html`<p><a class="button" href="${safeHref(home)}">${text.backHome}</a></p>`,
   });
 }
 

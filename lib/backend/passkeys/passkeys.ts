@@ -4,7 +4,7 @@
  * @see https://supabase.com/docs/guides/auth/passkeys
  */
 import type { Session as SdkSession } from '@supabase/supabase-js';
-import { isRecord } from '../../tools/json.ts';
+import { defined, isRecord } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import { refusedAnswer } from '../webauthn/challenges.ts';
 import type { Ceremony, CeremonyAnswer } from '../webauthn/challenges.ts';
@@ -127,7 +127,8 @@ function callPasskeys(
 ): Promise<unknown> {
   return callAs(backend, visitor, async ({ auth, unwrap }) => unwrap(await ask(auth.passkey)), session)
     .catch(tooMany)
-    .catch(reportSwitchedOff(backend));
+    .catch(reportSwitchedOff(backend))
+    .catch(notHere);
 }
 
 function toSdk({ challengeId, credential }: CeremonyAnswer) {
@@ -161,6 +162,17 @@ function tooMany(error: unknown): never {
     code: 'factor_unavailable',
     cause: error.cause,
     reason: error.reason,
+  });
+}
+
+/** For `catch`: someone who is signed in has no other way to choose. */
+function notHere(error: unknown): never {
+  if (!isReason(error, 'passkey_disabled')) throw error;
+  const { code, cause, reason } = error;
+  throw new FormProblem('form', 'passkeysOff', 'Passkeys aren’t available here.', {
+    code,
+    cause,
+    ...defined({ reason }),
   });
 }
 

@@ -2,6 +2,8 @@ export const passkeysTexts = {
   passkeyButton: 'Sign in with a passkey',
   passkeyGone: 'This passkey doesn’t exist anymore.',
   passkeysFull: 'Your account has as many passkeys as it can have. Remove one first.',
+  /** The project has them switched off. */
+  passkeysOff: 'Passkeys aren’t available here.',
   passkeysHeading: 'Passkeys',
   passkeysText: 'Sign in with your fingerprint, face or screen lock instead of a password.',
   /** A passkey without a name. */
