@@ -235,7 +235,7 @@ function createContext<Content>(
   return {
     source,
     refresh: createRefresh({ now, emit, timeoutMs, shared, outages, background }),
-    revocations: createRevocations(source.adapter, shared, outages, now, changes),
+    revocations: createRevocations(source.adapter, shared, outages, now, changes, background),
     cache: createSessionCache(maxCachedSessions, now),
     unconfirmed: new WeakSet(),
     starts: new WeakMap(),

@@ -1,9 +1,12 @@
 import { createBoundedMap } from '../../tools/bounded-map.ts';
+import { noBackground } from '../../tools/background.ts';
+import type { Background } from '../../tools/background.ts';
 import type { ChangeCount } from '../../tools/bounded-map.ts';
 import { emptyRecord, hash, lastBefore, mergeRecords } from './record.ts';
 import type { Presented, SessionFacts, SessionRecord } from './record.ts';
 import { createAskShared } from '../outages.ts';
 import type { AskShared, OutageReport } from '../outages.ts';
+import { createTelling } from '../telling.ts';
 import { coordinatorUnavailable } from '../coordinator.ts';
 import type { SharedCoordinator } from '../coordinator.ts';
 
@@ -60,7 +63,9 @@ export function createRecords(
   outages: OutageReport,
   now: () => number,
   changes: ChangeCount,
+  background: Background = noBackground,
 ) {
+  const telling = createTelling('record', outages, background);
   const askShared = createAskShared(outages);
   const ask = shared && createAsk(shared, askShared);
   const create = (ttlMs: number) => createBoundedMap<SessionRecord>({ max: maxRecords, ttlMs, now, changes });
@@ -117,7 +122,7 @@ export function createRecords(
     /** Never rejects. */
     async tell(subject: string, change: SessionRecord, ttlMs: number): Promise<void> {
       note(subject, change, ttlMs);
-      if (shared !== undefined) await askShared(shared.merge(subject, change, ttlMs));
+      await telling(() => shared?.merge(subject, change, ttlMs));
     },
     /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
     call,

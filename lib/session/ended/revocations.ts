@@ -1,3 +1,4 @@
+import type { Background } from '../../tools/background.ts';
 import type { ChangeCount } from '../../tools/bounded-map.ts';
 import {
   callsAgainst,
@@ -68,8 +69,9 @@ export function createRevocations(
   outages: OutageReport,
   now: () => number,
   changes: ChangeCount,
+  background?: Background,
 ) {
-  const records = createRecords(shared, outages, now, changes);
+  const records = createRecords(shared, outages, now, changes, background);
   const keysOf = createKeysOf(adapter);
   const subjectOf = createSubjectOf(adapter);
   const { notify, subscribe } = createListeners();

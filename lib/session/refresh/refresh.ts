@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { createBoundedMap } from '../../tools/bounded-map.ts';
 import { noBackground } from '../../tools/background.ts';
 import type { Background } from '../../tools/background.ts';
@@ -11,6 +10,8 @@ import type { Emit } from '../events.ts';
 import { exchange, VariantRefused } from './exchange.ts';
 import type { Exchange, ExchangeParts, Refreshed, Tell } from './exchange.ts';
 import { createOutageReport } from '../outages.ts';
+import { createTelling } from '../telling.ts';
+import type { Telling } from '../telling.ts';
 import type { OutageReport } from '../outages.ts';
 import { createSharedRefresh } from './refresh-shared.ts';
 
@@ -59,7 +60,8 @@ export function createRefresh(settings: {
   const answers = createAnswers(now);
   const resting = createBoundedMap<true>({ max: maxTokens, ttlMs: defaultRestSeconds * 1000, now });
   const shared = coordinator && createSharedRefresh(coordinator);
-  const tell = shared === undefined ? () => undefined : createTell(outages, background);
+  const tell =
+    shared === undefined ? () => undefined : createTell(createTelling('refresh', outages, background), background);
   const parts: ExchangeParts = { answers, shared, outages, background, tell };
 
   function settled(holder: Holder): Renewed | Ended | undefined {
@@ -200,36 +202,8 @@ function createTold({ answers, shared, tell }: ExchangeParts) {
   };
 }
 
-/** Longer than a master that did not answer is left alone, and shorter than others wait for a turn that is not taken again. */
-const tellAgainMs = [1_100, 3_000];
-
-function createTell(outages: OutageReport, background: Background): Tell {
-  /** @returns whether it is told */
-  async function tryToTell(send: () => Promise<unknown> | undefined): Promise<boolean> {
-    try {
-      await send();
-      return true;
-    } catch (error) {
-      outages.failed('refresh', error);
-      return false;
-    }
-  }
-
-  async function tellAgain(first: Promise<boolean>, send: () => Promise<unknown> | undefined): Promise<void> {
-    let isTold = await first;
-    for (const pauseMs of tellAgainMs) {
-      if (isTold) return;
-      await wait(pauseMs, undefined, { ref: false });
-      isTold = await tryToTell(send);
-    }
-  }
-
-  return (send) => {
-    const first = tryToTell(send);
-    background.run(first);
-    // No response waits for the pauses.
-    background.outlive(tellAgain(first, send));
-  };
+function createTell(telling: Telling, background: Background): Tell {
+  return (send) => background.run(telling(send));
 }
 
 /** One exchange with its deadline, its event and its rest after a failure. */
