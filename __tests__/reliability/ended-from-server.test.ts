@@ -70,6 +70,24 @@ describe.each(['b2b', 'backend'] as const)('%s', (name) => {
   });
 });
 
+it('endSession in onSignIn ends the person’s other sessions, and every sign-in works', async () => {
+  const app = await startBackendApp({
+    options: {
+      async onSignIn({ session }) {
+        await endSession(app.auth, { userId: session.user.id });
+        // The hook takes its time.
+        app.clock.advance(50);
+      },
+    },
+  });
+  const first = await app.signedIn();
+  app.clock.advance(1_500);
+  const second = await app.signedIn();
+  const statuses = [first, second].map(async (visitor) => (await visitor.getJson('/api/me')).status);
+  expect(await Promise.all(statuses)).toEqual([401, 200]);
+  await app.close();
+});
+
 it('both require the router of an adapter', async () => {
   for (const auth of [undefined, {}, () => undefined]) {
     await expect(endSession(auth as unknown as Router, { userId: 'user' })).rejects.toThrow(

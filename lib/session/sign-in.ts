@@ -14,7 +14,7 @@ import type { SessionSource, SessionWriter } from './source.ts';
  * runs once and writes no cookie; the second, `placeSession`, runs for every response that shares it, such as those of a double click.
  */
 export interface SignInContext<Content, S extends Session> {
-  readonly source: Pick<SessionSource<Content, S>, 'isSealed' | 'verify' | 'factsOf' | 'toStored'>;
+  readonly source: Pick<SessionSource<Content, S>, 'verify' | 'factsOf' | 'toStored'>;
   readonly writer: SessionWriter<Content>;
   readonly resolver: Pick<SessionResolver<Content>, 'background' | 'replace' | 'beginSession'>;
   readonly emit: Emit;
@@ -91,7 +91,7 @@ export function beginSession<Content, S extends Session>(
   { claims }: S,
   arrivedAt: number | undefined,
 ): Promise<number> {
-  const beganAt = source.isSealed ? undefined : source.factsOf(claims).beganAt;
+  const { beganAt } = source.factsOf(claims);
   return resolver.beginSession(source.toStored(content), { beganAt, arrivedAt });
 }
 

@@ -68,7 +68,7 @@ describe('endSession', () => {
     const second = 1_700_000_000_000;
     const signInAtProvider = async (isOurs: boolean): Promise<MemoryBrowser> => {
       const content = { ...app.provider.issue('ada'), beganAt: second };
-      if (isOurs) await app.resolver.beginSession(storedOf(content), { beganAt: second, arrivedAt: app.clock.now() });
+      if (isOurs) await app.resolver.beginSession(storedOf(content), { beganAt: second });
       return createMemoryBrowser(content);
     };
     const before = await signInAtProvider(true);
@@ -367,7 +367,7 @@ describe('in several processes', () => {
     expect(await seesWhom(one, browser)).toBe('ada');
     const second = Math.floor(one.clock.now() / 1000) * 1000;
     const content = { ...one.provider.issue('ada'), beganAt: second };
-    await two.resolver.beginSession(storedOf(content), { beganAt: second, arrivedAt: two.clock.now() });
+    await two.resolver.beginSession(storedOf(content), { beganAt: second });
     expect(await seesWhom(one, createMemoryBrowser(content))).toBe('ada');
   });
 
@@ -544,7 +544,7 @@ describe('in several processes', () => {
       const ahead = createMemoryApp({ clock: createClock(clock.now() + 24 * 60 * 60_000), provider, shared });
       await ahead.resolver[call]({ userId: 'ada' });
       const content = provider.issue('ada');
-      await app.resolver.beginSession(storedOf(content), { beganAt: content.beganAt, arrivedAt: clock.now() });
+      await app.resolver.beginSession(storedOf(content), { beganAt: content.beganAt });
       const browser = createMemoryBrowser(content);
       await seesWhom(app, browser);
       const before = provider.calls.length;

@@ -1,9 +1,12 @@
 import fc from 'fast-check';
 import {
+  continuing,
   emptyRecord,
   forever,
   freshName,
   mergeRecords,
+  othersName,
+  reopenedName,
   sparedName,
   spentName,
   standingOf,
@@ -16,6 +19,8 @@ const names = [
   'closed',
   sparedName(3),
   sparedName(5),
+  ...['s', 't', 'u'].map((session) => othersName({ session, beganAt: 5 })),
+  reopenedName(5),
   'signedOut',
   'replaced',
   'stale',
@@ -23,9 +28,21 @@ const names = [
   'allowed',
 ];
 const tokens = Array.from('abcdefghijkl', (letter) => freshName({ pair: letter, issuedAt: 0 }));
+const begun = fc.record({
+  session: fc.constant('s'),
+  beganAt: fc.constant(5),
+  issuedAt: fc.integer({ min: 0, max: 6 }),
+  pair: fc.constantFrom('a', 'b', 'c', 'own'),
+});
+/** Of any calls and sign-ins. */
 const records = fc
-  .dictionary(fc.constantFrom(...names, ...tokens), fc.integer({ min: 0, max: 6 }))
-  .map((record) => mergeRecords(emptyRecord, record));
+  .tuple(
+    fc.dictionary(fc.constantFrom(...names, ...tokens), fc.integer({ min: 0, max: 6 })),
+    fc.array(begun, { maxLength: 4 }),
+  )
+  .map(([record, signIns]) =>
+    signIns.reduce((known, own) => mergeRecords(known, continuing(known, own)), mergeRecords(emptyRecord, record)),
+  );
 const presented = fc.record({
   session: fc.constantFrom('s', 't', 'z'),
   beganAt: fc.integer({ min: 0, max: 7 }),
@@ -55,14 +72,83 @@ describe('merging records', () => {
     // Names that only a later version knows are none of a kind.
     const plain = ['ended', 'closed', 'signedOut', 'stale', ...Array.from('abcdefgh', (letter) => `later${letter}`)];
     const spared = Array.from({ length: 8 }, (_, index) => sparedName(index));
-    const rest = Object.fromEntries([...plain, ...spared, spentName('a')].map((name) => [name, 1]));
+    const rest = Object.fromEntries([...plain, ...spared, spentName('a'), reopenedName(1)].map((name) => [name, 1]));
     const expected = [...tokens.slice(4), ...Object.keys(rest)].sort();
     expect(Object.keys(mergeRecords(many, rest)).sort()).toEqual(expected);
+  });
+
+  it('loses no end of a user’s others, however many of their sign-ins end the others', async () => {
+    const sessions = fc.constantFrom(...Array.from('abcdefghijklmn'));
+    const calls = fc.array(fc.record({ session: sessions, at: fc.nat(30) }), { minLength: 9 });
+    await checkInputs(
+      fc.property(calls, sessions, (given, session) => {
+        const changes = given.map((call) => ({ [othersName({ session: call.session, beganAt: 5 })]: call.at }));
+        const times = given.filter((call) => call.session !== session).map((call) => call.at);
+        const expected = Math.max(-1, ...times) >= at.beganAt ? 'ended' : 'live';
+        expect(standingOf(changes.reduce(mergeRecords, emptyRecord), { ...at, session })).toBe(expected);
+      }),
+      inputs,
+    );
   });
 
   it('keeps the greatest of the names of one time, as every process and Redis do', () => {
     const same = Object.fromEntries(tokens.map((name) => [name, 1]));
     expect(Object.keys(mergeRecords(emptyRecord, same)).sort()).toEqual(tokens.slice(4));
+  });
+});
+
+describe('a sign-in that is spared', () => {
+  const own = { session: 's', beganAt: 5, issuedAt: 5, pair: 'own' };
+  const noEnds = { ended: -1, closed: -1, signedOut: -1, replaced: -1, withdrawn: -1 };
+  const withoutOthers = (record: SessionRecord) =>
+    Object.fromEntries(Object.entries(record).filter(([name]) => !name.startsWith('others:')));
+  const isStale = (record: SessionRecord, token: Partial<typeof own> | { readonly pair: undefined } = {}) =>
+    standingOf({ ...withoutOthers(record), ...noEnds }, { ...own, ...token }) === 'stale';
+  const begin = (record: SessionRecord, token = own) => mergeRecords(record, continuing(record, token));
+
+  it('makes every token stale that was issued until its own, whatever is known of these', async () => {
+    const known = fc.tuple(records, fc.integer({ min: 0, max: 5 }), fc.constantFrom('a', 'b', 'z'));
+    await checkInputs(
+      fc.property(known, ([before, issuedAt, pair]) => {
+        expect(isStale(begin(before), { issuedAt, pair })).toBe(true);
+        // Also that of another one that was spared.
+        const earlier = begin(before, { ...own, issuedAt, pair });
+        expect(isStale(begin(earlier), { issuedAt, pair })).toBe(true);
+      }),
+      inputs,
+    );
+  });
+
+  it.each(['ended', 'closed'])('makes every token stale that was issued until the call that spares it: %s', (name) => {
+    const after = begin({ [name]: 9 });
+    expect(isStale(after, { issuedAt: 9, pair: 'a' })).toBe(true);
+    expect(isStale(after, { issuedAt: 10, pair: 'a' })).toBe(false);
+    expect(isStale(after)).toBe(false);
+  });
+
+  it('leaves its own token as renewSession has it, before and after, however often it begins', async () => {
+    const issued = fc.integer({ min: 1, max: 12 });
+    const shown = fc.record({ issuedAt: issued, pair: fc.constantFrom('own', undefined) });
+    await checkInputs(
+      fc.property(records, records, shown, (before, later, { issuedAt, pair }) => {
+        const withoutBegin = (record: SessionRecord) => {
+          const others = Object.entries(record).filter(([name]) => name !== 'continued' && !name.startsWith('own:'));
+          return Object.fromEntries(others);
+        };
+        const begun = begin(begin(before, { ...own, issuedAt }), { ...own, issuedAt });
+        const after = mergeRecords(begun, withoutBegin(later));
+        expect(isStale(after, { issuedAt, pair })).toBe(isStale(withoutBegin(after), { issuedAt, pair }));
+      }),
+      inputs,
+    );
+  });
+
+  it('leaves the bearer tokens that were issued later live', () => {
+    expect(isStale(begin(emptyRecord), { issuedAt: own.issuedAt + 1, pair: undefined })).toBe(false);
+  });
+
+  it('says nothing of tokens that do not say when they were issued', () => {
+    expect(continuing(emptyRecord, { ...own, issuedAt: 0 })).toEqual({});
   });
 });
 
@@ -79,7 +165,7 @@ describe('a presented token', () => {
 
   it('never gains by an end, a sign-out, a replacement or a renewSession', async () => {
     const ends = fc.dictionary(
-      fc.constantFrom('ended', 'closed', 'signedOut', 'replaced', 'stale'),
+      fc.constantFrom('ended', othersName(at), 'closed', 'signedOut', 'replaced', 'stale'),
       fc.integer({ min: 0, max: 6 }),
     );
     await checkInputs(
@@ -104,26 +190,46 @@ describe('a presented token', () => {
       'ended',
     ],
     [
+      'of another sign-in than the one that ended the others ends',
+      { [othersName({ ...at, session: 't' })]: 5 },
+      {},
+      'ended',
+    ],
+    [
+      'of an earlier sign-in of the same id ends with the others',
+      { [othersName({ ...at, beganAt: 6 })]: 6 },
+      {},
+      'ended',
+    ],
+    ['of a sign-in after the end of the others is live', { [othersName({ ...at, session: 't' })]: 4 }, {}, 'live'],
+    ['of the sign-in that ended the others is live', { [othersName(at)]: 9 }, {}, 'live'],
+    ['of the sign-in that ended the others lifts no endSession', { ended: 5, [othersName(at)]: 9 }, {}, 'ended'],
+    [
+      'of a sign-in that is spared from the end of the others is live',
+      { [othersName({ ...at, session: 't' })]: 6, [sparedName(5)]: 6 },
+      {},
+      'live',
+    ],
+    [
       'of a session that endSession names ends although its clock was a minute ahead',
       { closed: 5 },
       { beganAt: 60_005 },
       'ended',
     ],
     ['of a sign-in more than a minute after that is live', { closed: 5 }, { beganAt: 60_006 }, 'live'],
-    ['of a sign-in that continues such a session is live', { closed: 5, [sparedName(5)]: 5 }, {}, 'live'],
+    ['of a sign-in that continues such a session is live', { closed: 5, [reopenedName(5)]: 5 }, {}, 'live'],
     [
       'of a sign-in that continues such a session ends by the next call',
-      { closed: 6, [sparedName(5)]: 5 },
+      { closed: 6, [reopenedName(5)]: 5 },
       {},
       'ended',
     ],
     [
-      'of a sign-in that continues such a session ends by a later call for its user',
-      { closed: 5, [sparedName(5)]: 5, ended: 6 },
+      'of a sign-in that continues such a session ends by a call for its user',
+      { closed: 5, [reopenedName(5)]: 5, ended: 5 },
       {},
       'ended',
     ],
-    ['that does not say when its sign-in began is over after any endSession', { ended: 5 }, { beganAt: 0 }, 'ended'],
     ['of a sign-in after the sign-out of the same session is live', { signedOut: 4 }, {}, 'live'],
     [
       'of a session that no sign-in continues stays signed out',

@@ -18,7 +18,7 @@ function createProcess(shared?: SharedMemory) {
 }
 
 describe('the record of a session or a user', () => {
-  it.each(['ended', 'closed', 'spared:5'])(
+  it.each(['ended', 'others:5:s', 'closed', 'spared:5', 'reopened:5'])(
     'keeps %s as long as browsers keep a cookie, whatever lifetime the rest has',
     (name) => {
       const { clock, records } = createProcess();
@@ -32,7 +32,7 @@ describe('the record of a session or a user', () => {
     },
   );
 
-  it.each(['signedOut', 'replaced', 'stale', 'withdrawn', 'allowed', 'fresh:a', 'spent:a', 'lasts:a'])(
+  it.each(['signedOut', 'replaced', 'stale', 'withdrawn', 'allowed', 'fresh:a', 'continued', 'own:a', 'spent:a'])(
     'keeps %s as long as it is asked to, at the longest by any call',
     (name) => {
       const { clock, records } = createProcess();
@@ -115,6 +115,7 @@ describe('the time of a call', () => {
     expect(records.nextTime({ subject: user, name: 'ended', at: 6.5 })).toBe(7);
     records.note(user, { ended: 9 }, day);
     expect(records.nextTime({ subject: user, name: 'ended', at: 9 })).toBe(10);
+    expect(records.nextTime({ subject: user, name: 'others:5:s', at: 9 })).toBe(10);
     expect(records.nextTime({ subject: user, name: 'stale', at: 9 })).toBe(9);
     expect(records.nextTime({ subject: 'other', name: 'ended', at: 9 })).toBe(9);
   });

@@ -142,10 +142,10 @@ describe('a call that renews the tokens of all sessions of a user but one', () =
   );
 
   it('leaves no token of a session of which only the coordinator could tell whether it goes on', async () => {
-    const { clock, shared, one, two, keys, standingsIn } = createTwo();
+    const { shared, one, two, keys, standingsIn } = createTwo();
     const read = shared.read.bind(shared);
     await one.end({ userId: 'ada' });
-    await two.begin(keys, { beganAt: keys.beganAt, arrivedAt: clock.now() });
+    await two.begin(keys, { beganAt: keys.beganAt, arrivedAt: keys.beganAt });
     shared.read = (subject) => (subject === keys.session ? Promise.reject(new Error('away')) : read(subject));
     await expect(one.renewOthers('ada', [keys])).rejects.toMatchObject({ reason: 'coordinator' });
     shared.read = read;
@@ -168,15 +168,15 @@ describe('a call that ends all sessions of a user but one', () => {
   });
 });
 
-describe.each(['a new password', 'endSession'])('a sign-in that is under way at %s for its user', (call) => {
+describe('a sign-in that is under way', () => {
   it.each([
-    ['came before it', -1, 'ended'],
-    ['came with it', 0, 'live'],
+    ['came before the new password', -1, 'ended'],
+    ['came with the new password', 0, 'live'],
     ['began with an earlier request', undefined, 'ended'],
-  ])('ends where it %s, and else works', async (_, laterMs, expected) => {
+  ])('when its user gets a new password ends with the others where it %s', async (_, laterMs, expected) => {
     const { clock, one, two, kept } = createTwo();
     const facts = { ...kept, sessionId: 'under way', beganAt: clock.now() - 500 };
-    await (call === 'endSession' ? one.end({ userId: 'ada' }) : one.endOthers(kept));
+    await one.endOthers(kept);
     const keys = two.keysOf(facts, 'its token');
     const arrivedAt = laterMs === undefined ? undefined : clock.now() + laterMs;
     const begun = two.begin(keys, { beganAt: facts.beganAt, arrivedAt }).then(
@@ -185,6 +185,14 @@ describe.each(['a new password', 'endSession'])('a sign-in that is under way at 
     );
     expect(await begun).toBe(expected);
     for (const each of [one, two]) expect((await each.check(keys)).standing).toBe(expected);
+  });
+
+  it('works when endSession is called for its user', async () => {
+    const { clock, one, two, kept } = createTwo();
+    await one.end({ userId: 'ada' });
+    const keys = two.keysOf(kept, 'its token');
+    expect(await two.begin(keys, { beganAt: kept.beganAt, arrivedAt: clock.now() - 500 })).toBeDefined();
+    expect((await one.check(keys)).standing).toBe('live');
   });
 });
 

@@ -41,7 +41,7 @@ function issue({ provider }: MemoryApp, continued: Partial<MemoryContent> = {}):
 /** Of a cookie that names the provider's start, as Supabase's. */
 async function signIn(app: MemoryApp, continued?: Partial<MemoryContent>): Promise<MemoryBrowser> {
   const content = issue(app, continued);
-  await app.resolver.beginSession(storedOf(content), { beganAt: content.beganAt, arrivedAt: app.clock.now() });
+  await app.resolver.beginSession(storedOf(content), { beganAt: content.beganAt });
   return createMemoryBrowser(content);
 }
 
@@ -73,7 +73,7 @@ describe('a sign-in that is spared uses its own token, also while the provider i
       async (app) => {
         await app.resolver.endSession({ userId: 'ada' });
         const content = issue(app);
-        await app.resolver.beginSession(storedOf(content), { beganAt: content.beganAt, arrivedAt: app.clock.now() });
+        await app.resolver.beginSession(storedOf(content), { beganAt: content.beganAt });
         return content;
       },
     ],
@@ -118,6 +118,102 @@ describe('a sign-in that is spared uses its own token, also while the provider i
   });
 });
 
+describe('an earlier token of its session is renewed before use', () => {
+  /** The earlier sign-in, and one with the same start and the same second that continues it after `endSession`. */
+  async function continueAfter(app: MemoryApp, former: MemoryBrowser, other = app): Promise<MemoryBrowser> {
+    await app.resolver.endSession({ userId: 'ada' });
+    const next = await signIn(app, { sessionId });
+    app.provider.fault = 'outage';
+    await expect(visit(other, former.header())).rejects.toMatchObject({ code: 'provider_unavailable' });
+    app.provider.fault = undefined;
+    app.clock.advance(5_000);
+    return next;
+  }
+
+  it('if the earlier sign-in was not spared', async () => {
+    const app = createApp();
+    const former = await signIn(app, { sessionId });
+    expect(await callsOf(app, former)).toEqual([]);
+    const next = await continueAfter(app, former);
+    expect([await callsOf(app, next), await callsOf(app, former)]).toEqual([[], ['refresh-1']]);
+    expect([await callsOf(app, next), await callsOf(app, former)]).toEqual([[], []]);
+  });
+
+  it('if the earlier sign-in was spared, too', async () => {
+    const app = createApp();
+    await app.resolver.endSession({ userId: 'ada' });
+    const former = await signIn(app, { sessionId });
+    expect(await callsOf(app, former)).toEqual([]);
+    await continueAfter(app, former);
+    expect(await callsOf(app, former)).toEqual(['refresh-1']);
+  });
+
+  it('if a refresh after renewSession issued it', async () => {
+    const app = createApp();
+    const former = await signIn(app, { sessionId });
+    await app.resolver.renewSession({ userId: 'ada' });
+    expect(await callsOf(app, former)).toEqual(['refresh-1']);
+    await continueAfter(app, former);
+    expect(await callsOf(app, former)).toEqual(['refresh-2']);
+  });
+
+  it('if it was issued after the sign-in’s own, and before endSession', async () => {
+    const app = createApp();
+    const former = await signIn(app, { sessionId });
+    const next = issue(app, { sessionId });
+    app.clock.advance(2_000);
+    await app.resolver.renewSession({ userId: 'ada' });
+    expect(await callsOf(app, former)).toEqual(['refresh-1']);
+    await app.resolver.endSession({ userId: 'ada' });
+    await app.resolver.beginSession(storedOf(next), { beganAt: next.beganAt });
+    app.clock.advance(5_000);
+    expect(await callsOf(app, former)).toEqual(['refresh-3']);
+    expect(await callsOf(app, former)).toEqual([]);
+  });
+
+  it('once, also in the same second', async () => {
+    const app = createApp();
+    const former = await signIn(app, { sessionId });
+    await app.resolver.endSession({ userId: 'ada' });
+    await signIn(app, { sessionId });
+    expect([await callsOf(app, former), await callsOf(app, former)]).toEqual([['refresh-1'], []]);
+  });
+
+  it('again if its renewal began before the sign-in', async () => {
+    const clock = at700();
+    const answer = Promise.withResolvers<undefined>();
+    const asked = Promise.withResolvers<undefined>();
+    let isSlow = false;
+    const provider = createProvider(clock, async (what) => {
+      if (what !== 'answer' || !isSlow) return;
+      isSlow = false;
+      asked.resolve(undefined);
+      await answer.promise;
+    });
+    const app = createMemoryApp({ clock, provider });
+    const former = await signIn(app, { sessionId });
+    await app.resolver.renewSession({ userId: 'ada' });
+    isSlow = true;
+    const slow = callsOf(app, former);
+    await asked.promise;
+    await app.resolver.endSession({ userId: 'ada' });
+    await signIn(app, { sessionId });
+    answer.resolve(undefined);
+    expect(await slow).toEqual(['refresh-1', 'refresh-2']);
+    expect(await callsOf(app, former)).toEqual([]);
+  });
+
+  it('in another process', async () => {
+    const { one, two } = createTwo();
+    const former = await signIn(one, { sessionId });
+    expect(await callsOf(two, former)).toEqual([]);
+    await one.resolver.endSession({ userId: 'ada' });
+    one.clock.advance(5_001);
+    const next = await signIn(one, { sessionId, beganAt: second, issuedAt: second });
+    expect([await callsOf(two, next), await callsOf(two, former)]).toEqual([[], ['refresh-1']]);
+  });
+});
+
 describe('renewSession concerns it', () => {
   it.each(targets)('by %j after the sign-in, once', async (target) => {
     const app = createApp();
@@ -128,22 +224,13 @@ describe('renewSession concerns it', () => {
     expect(await callsOf(app, browser)).toEqual([]);
   });
 
-  it.each(targets)('but not by %j before the sign-in, in the same minute, in any process', async (target) => {
-    const { one, two } = createTwo();
-    await one.resolver.renewSession(target);
-    one.clock.advance(2_000);
-    const browser = await signIn(two, { sessionId });
-    expect([await callsOf(one, browser), await callsOf(two, browser)]).toEqual([[], []]);
-  });
-
   it.each(targets)('by %j just before the sign-in is complete, as in onSignIn', async (target) => {
     const app = createApp();
     await app.resolver.endSession({ userId: 'ada' });
     const content = issue(app, { sessionId });
-    const arrivedAt = app.clock.now();
     await app.resolver.renewSession(target);
     app.clock.advance(100);
-    await app.resolver.beginSession(storedOf(content), { beganAt: content.beganAt, arrivedAt });
+    await app.resolver.beginSession(storedOf(content), { beganAt: content.beganAt });
     const browser = createMemoryBrowser(content);
     expect(await callsOf(app, browser)).toEqual(['refresh-1']);
     expect(await callsOf(app, browser)).toEqual([]);
@@ -159,7 +246,7 @@ describe('renewSession concerns it', () => {
   });
 });
 
-it('its access token works as a bearer token', async () => {
+it('its access token works as a bearer token, also where an earlier sign-in of the same second was spared', async () => {
   const clock = at700();
   const provider = createProvider(clock);
   const memory = createMemorySource(provider, clock);
@@ -186,7 +273,7 @@ it('its access token works as a bearer token', async () => {
   await resolver.endSession({ userId: 'ada' });
   expect(await sees(second / 1000)).toBeUndefined();
   await resolver.beginSession(storedOf(issue(app, { sessionId })), { beganAt: 0 });
-  expect(await sees(second / 1000)).toBe('ada');
+  expect([await sees(second / 1000), await sees(second / 1000 - 1)]).toEqual(['ada', undefined]);
   clock.advance(1_000);
   await resolver.renewSession({ userId: 'ada' });
   expect(await sees(second / 1000)).toBeUndefined();

@@ -5,10 +5,9 @@ import { definitionOf } from '../../http/adapter.ts';
 
 /**
  * Ends one session, or all of a user's sessions that began before the call: at once in this
- * process, within 5 seconds in every process that shares the coordinator. A sign-in that starts after
- * the call works; one that is under way may have to be repeated. With `b2bAuth`, a session id also
- * ends the session at WorkOS, within `timeoutMs`; a failure there is the event `revocation_failed`.
- * Otherwise the provider is not called: end the session there, too.
+ * process, within 5 seconds in every process that shares the coordinator. A sign-in completed after
+ * the call always works. With `b2bAuth`, a session id also ends the session at WorkOS, within `timeoutMs`; a failure there is the event
+ * `revocation_failed`. Otherwise the provider is not called: end the session there, too.
  *
  * @param auth the return value of `b2bAuth()` or `backendAuth()`
  * @param target a session id (WorkOS `sid`, Supabase `session_id`) or a user id

@@ -6,28 +6,30 @@ import type { AdapterName, Session } from '../../types.ts';
  * What is known of one session, of all sessions of a user, or of those of a user at one OAuth client: times in milliseconds since the epoch, by name. Every time
  * only grows, so two records merge by taking the later of each, in any order and any number of times.
  *
- * Of a session:
+ * - `ended`: a user's sessions that began until then are over, by `endSession`.
+ * - `others:` with a sign-in: all of the user's sign-ins but this one that began until then are over. Only the last two of these times
+ *   matter: the last one ends all sign-ins but its own, and the one before ends that.
+ * - `spared:` with a start: these calls for the user until then do not concern the sign-in that began then, by the provider's own
+ *   clock: it was completed after them. An earlier sign-in that the provider continued under the same id stays ended.
+ * - `closed`: when `endSession` was called for this session. It is over if it began until a minute later, as its start may have
+ *   been read from a clock that is ahead.
+ * - `reopened:` with a start: calls of `endSession` for this session until then do not concern the sign-in that began then.
  * - `signedOut`: sign-ins that began until then are over; `forever` where no sign-in continues the session.
  * - `replaced`: the same, because a newer session has its place in the browser.
- * - `closed`: when `endSession` was called for it. It is over if it began until a minute later, as its start may have been read from a
- *   clock that is ahead.
- * - `spared:` with a start: the calls of `closed` and `ended` until then do not concern the sign-in that began then. It was completed
- *   after them, or they end the user's other sign-ins.
- * - `fresh:` with a pair: calls of `renewSession` until then do not concern these tokens.
- * - `spent:` with a refresh token: when a switch exchanged it for tokens of another organization. With the pair that the switch issued
- *   with the same refresh token again: when that was. Others that came with the token until then were exchanged, too.
- * - `lasts:` with an organization, or with none: until when the session lasts there, as far as an open stream or a renewal since knows.
- *
- * Of a user:
- * - `ended`: sign-ins that began until then are over, by `endSession` or by a new password.
- *
- * Of both:
  * - `stale`: access tokens that were issued until then are renewed before use, by `renewSession`.
- *
- * Of a user at an OAuth client:
- * - `withdrawn`: access tokens that were issued to it until then are over, because the user took back its grant. So are those that were
- *   issued until a minute later, as the provider's clock may be ahead, unless `allowed` is later.
+ * - `withdrawn`, of a user at an OAuth client: access tokens that were issued to it until then are over, because the user took back its
+ *   grant. So are those that were issued until a minute later, as the provider's clock may be ahead, unless `allowed` is later.
  * - `allowed`: when the user allowed that client again.
+ * - `fresh:` with a pair: calls of `renewSession` until then do not concern these tokens.
+ * - `continued`: a provider may continue a session's id at a new sign-in, and then gives that one's start to tokens of earlier sign-ins,
+ *   too. So access tokens that were issued until a sign-in was spared, or until the calls that it was spared, are renewed before use.
+ * - `own:` with a pair: `continued` until then does not concern these tokens, which are that sign-in's or were issued to it later.
+ * - `awaited:` with an organization, or with none: when the last token expires that an open stream of the session there knows. A renewal
+ *   before then says until when it lasts.
+ * - `lasts:` with an organization, or with none: until when the session lasts there, by its last renewal that a stream awaited.
+ * - `spent:` with a refresh token: when it was exchanged for tokens of another organization. With the pair that such an exchange issued
+ *   with the same refresh token again: when that was. Others that came with the token until then were exchanged, too, also those that
+ *   come later, to a process that lost its turn.
  */
 export type SessionRecord = Readonly<Record<string, number>>;
 
@@ -59,8 +61,8 @@ export interface Presented extends Pick<SessionFacts, 'beganAt' | 'issuedAt'> {
 export type Revocation = 'signed_out' | 'replaced' | 'ended';
 
 /**
- * What a presented token is worth. `stale`: its claims may be outdated, so it is renewed before use. `spent`: a switch exchanged
- * it for tokens of another organization, which its holder gets.
+ * What a presented token is worth. `stale`: its claims may be outdated, so it is renewed before use. `spent`: it was exchanged for
+ * tokens of another organization, which its holder gets.
  */
 export type Standing = Revocation | 'stale' | 'spent' | 'live';
 
@@ -71,29 +73,37 @@ export const forever = 8_640_000_000_000_000;
 export const emptyRecord: SessionRecord = {};
 
 /** How far the clock may be ahead that a session's start or a token's time was read from. */
-export const skewMs = 60_000;
+const skewMs = 60_000;
 /** The names of each kind with a colon that a record holds at most; the latest are kept. */
 const maxNames = 8;
 
 export function standingOf(record: SessionRecord, presented: Presented): Standing {
   const { beganAt, issuedAt } = presented;
-  const { signedOut = never, replaced = never } = record;
+  const { signedOut = never, replaced = never, closed = never } = record;
+  const ended = endedUntil(record, othersName(presented));
   if (beganAt <= signedOut) return 'signed_out';
   if (beganAt <= replaced) return 'replaced';
-  if (isEnded(record, beganAt) || isWithdrawn(record, issuedAt)) return 'ended';
+  if (beganAt <= ended && (record[sparedName(beganAt)] ?? never) < ended) return 'ended';
+  if (isClosed(closed, beganAt) && (record[reopenedName(beganAt)] ?? never) < closed) return 'ended';
+  if (isWithdrawn(record, issuedAt)) return 'ended';
   if (isStale(record, presented)) return 'stale';
   if (isSpent(record, presented)) return 'spent';
   return 'live';
 }
 
-/** Whether a call ends a sign-in that began then. @param beganAt in milliseconds since the epoch */
-export function isEnded(record: SessionRecord, beganAt: number): boolean {
-  return callsAgainst(record, beganAt) > (record[sparedName(beganAt)] ?? never);
+/** Until when sign-ins of the user are over, by calls that end them. @param kept the name of a call that does not count */
+export function endedUntil(record: SessionRecord, kept?: string): number {
+  const calls = Object.entries(record).filter(([name]) => endsSignIns(name) && name !== kept);
+  return Math.max(never, ...calls.map(([, time]) => time));
 }
 
-/** The last call of `endSession` for a sign-in that began then, whether it was spared or not. In milliseconds since the epoch. */
-export function callsAgainst({ ended = never, closed = never }: SessionRecord, beganAt: number): number {
-  return Math.max(beganAt <= ended ? ended : never, beganAt <= closed + skewMs ? closed : never);
+/** The time that a call must outbid. @param name of the call's time */
+export function lastBefore(record: SessionRecord, name: string): number {
+  return endsSignIns(name) ? endedUntil(record) : (record[name] ?? never);
+}
+
+function endsSignIns(name: string): boolean {
+  return name === 'ended' || name.startsWith('others:');
 }
 
 /** Whether the tokens were exchanged for those of another organization. */
@@ -106,19 +116,13 @@ export function isSpent(record: SessionRecord, { pair, issuedAt }: Pick<Presente
   return Object.entries(record).some(isMeant);
 }
 
-/** The time that a call must outbid: for a session also what spares it, as that may be of a call by a clock that is ahead. */
-export function lastBefore(record: SessionRecord, name: string): number {
-  const spared = Object.entries(record).filter(([each]) => name === 'closed' && each.startsWith('spared:'));
-  return Math.max(record[name] ?? never, ...spared.map(([, time]) => time));
-}
-
 export function isRevocation(standing: Standing): standing is Revocation {
   return standing === 'signed_out' || standing === 'replaced' || standing === 'ended';
 }
 
 /** By the token's own time: the provider has ended its session, so no refresh issues a later one. In milliseconds since the epoch. */
-function isWithdrawn(record: SessionRecord, issuedAt: number): boolean {
-  return issuedAt <= (record['withdrawn'] ?? never) || mayBeWithdrawn(record, issuedAt);
+function isWithdrawn({ withdrawn = never, allowed = never }: SessionRecord, issuedAt: number): boolean {
+  return issuedAt <= withdrawn || mayBeWithdrawn({ withdrawn, allowed }, issuedAt);
 }
 
 /** Whether only the provider's clock could tell if a token was issued before its grant was taken back. In milliseconds since the epoch. */
@@ -134,10 +138,33 @@ export function isOutdated(stale: number, { pair, issuedAt }: Pick<Presented, 'p
   return stale !== never && issuedAt <= (pair === undefined ? stale : stale + skewMs);
 }
 
+/** Whether a token may be of a sign-in before the last one that was spared, by its time alone. In milliseconds since the epoch. */
+function isFormer(continued: number, issuedAt: number): boolean {
+  return continued !== never && issuedAt <= continued;
+}
+
 /** Whether the token is renewed before use. */
 function isStale(record: SessionRecord, presented: Pick<Presented, 'pair' | 'issuedAt'>): boolean {
-  const { stale = never } = record;
-  return isOutdated(stale, presented) && (record[freshName(presented)] ?? never) < stale;
+  const { stale = never, continued = never } = record;
+  return (
+    (isOutdated(stale, presented) && (record[freshName(presented)] ?? never) < stale) ||
+    (isFormer(continued, presented.issuedAt) && (record[ownName(presented)] ?? never) < continued)
+  );
+}
+
+/** Whether a call of `endSession` for the session concerns a sign-in that began then. In milliseconds since the epoch. */
+export function isClosed(closed: number, beganAt: number): boolean {
+  return closed !== never && beganAt <= closed + skewMs;
+}
+
+/** The name of a sign-in that ended its user's others. */
+export function othersName({ session, beganAt }: Pick<Presented, 'session' | 'beganAt'>): `others:${string}` {
+  return `others:${beganAt}:${session}`;
+}
+
+/** @param beganAt in milliseconds since the epoch */
+export function reopenedName(beganAt: number): string {
+  return `reopened:${beganAt}`;
 }
 
 /** @param beganAt in milliseconds since the epoch */
@@ -145,10 +172,9 @@ export function sparedName(beganAt: number): string {
   return `spared:${beganAt}`;
 }
 
-/** The name of a token that is fresh. Of a bearer token only the time is known. */
-export function freshName({ pair, issuedAt }: Pick<Presented, 'pair' | 'issuedAt'>): string {
-  // The time comes first: of the names that one call gives to many tokens, the latest are kept.
-  return pair === undefined ? `fresh:${issuedAt}` : `fresh:${issuedAt}:${pair}`;
+/** The name of a token that is fresh. */
+export function freshName(presented: Pick<Presented, 'pair' | 'issuedAt'>): string {
+  return `fresh:${tokenName(presented)}`;
 }
 
 /** @param name identifies a refresh token that was spent, or a pair whose refresh token was given again */
@@ -160,8 +186,32 @@ export function organizationOf(session: Session): string | undefined {
   return session.adapter === 'b2b' ? session.organizationId : undefined;
 }
 
+export function awaitedName(session: Session): string {
+  return `awaited:${hash(organizationOf(session) ?? '')}`;
+}
+
 export function lastsName(session: Session): string {
   return `lasts:${hash(organizationOf(session) ?? '')}`;
+}
+
+/** The name of a token that the last spared sign-in was given. */
+export function ownName(presented: Pick<Presented, 'pair' | 'issuedAt'>): string {
+  return `own:${tokenName(presented)}`;
+}
+
+/** Of a bearer token only the time is known. It comes first: of the names that one call gives to many tokens, the latest are kept. */
+function tokenName({ pair, issuedAt }: Pick<Presented, 'pair' | 'issuedAt'>): string {
+  return pair === undefined ? `${issuedAt}` : `${issuedAt}:${pair}`;
+}
+
+/** What makes the tokens of earlier sign-ins of the session former ones. @param own the token of the sign-in that is spared */
+export function continuing(record: SessionRecord, own: Presented): SessionRecord {
+  if (own.issuedAt === 0) return {};
+  const { closed = never, continued = never } = record;
+  // An earlier sign-in may have been issued a token after this one's, until the call. The token of one that was spared in the same
+  // second is outbid.
+  const until = Math.max(own.issuedAt, endedUntil(record), closed, continued + 1);
+  return { continued: until, [ownName(own)]: until, [ownName({ ...own, pair: undefined })]: until };
 }
 
 /** The start of a refresh. */
@@ -174,18 +224,20 @@ export interface RefreshStart {
 
 /**
  * What spares a token that a refresh issued from another one. Whole seconds and different clocks may hide that it was issued after a
- * `renewSession`.
+ * `renewSession`, or after a sign-in.
  *
  * @param start of the refresh
  */
-export function renewed(
-  { stale = never }: SessionRecord,
-  presented: Presented,
-  { at, known }: RefreshStart,
-): SessionRecord {
+export function renewed(record: SessionRecord, presented: Presented, { at, known }: RefreshStart): SessionRecord {
+  const { stale = never, continued = never } = record;
   // A refresh that knew of the call started after it, even where the other process' clock is ahead.
   const isAfterCall = at >= stale || (known['stale'] ?? never) >= stale;
-  return isOutdated(stale, presented) && isAfterCall ? { [freshName(presented)]: stale } : {};
+  // The provider's clock says nothing of when our refresh started.
+  const isAfterSignIn = (known['continued'] ?? never) >= continued;
+  return {
+    ...(isOutdated(stale, presented) && isAfterCall && { [freshName(presented)]: stale }),
+    ...(isFormer(continued, presented.issuedAt) && isAfterSignIn && { [ownName(presented)]: continued }),
+  };
 }
 
 /** @returns the very same `one` where `other` adds nothing */

@@ -33,10 +33,10 @@ export interface FoundRecord {
   readonly isConfirmed: boolean;
 }
 
-/** A call of `endSession` or `renewSession`, or a grant that was taken back. */
+/** A call of `endSession` or `renewSession`, the end of a user's other sign-ins, or a grant that was taken back. */
 interface Call {
   readonly subject: string;
-  readonly name: 'ended' | 'closed' | 'stale' | 'withdrawn';
+  readonly name: 'ended' | `others:${string}` | 'closed' | 'stale' | 'withdrawn';
   /** In milliseconds since the epoch. */
   readonly at: number;
   readonly ttlMs: number;
@@ -176,7 +176,7 @@ export function endOf(target: SessionTarget): Pick<Call, 'name' | 'ttlMs'> {
 
 /** A session that `endSession` ended stays ended while a browser may keep its cookie. */
 function isLasting(name: string): boolean {
-  return /^(?:ended$|closed$|spared:)/.test(name);
+  return /^(?:ended$|closed$|others:|spared:|reopened:)/.test(name);
 }
 
 /** An application's own coordinator may return anything; an invalid time would end or lift the wrong sessions. */

@@ -1,18 +1,20 @@
 import type { Background } from '../../tools/background.ts';
 import type { ChangeCount } from '../../tools/bounded-map.ts';
 import {
-  callsAgainst,
+  awaitedName,
+  continuing,
+  endedUntil,
   forever,
   freshName,
-  isEnded,
-  isOutdated,
+  isClosed,
   isRevocation,
-  isSpent,
   lastsName,
   never,
+  othersName,
   renewed,
-  skewMs,
+  reopenedName,
   sparedName,
+  isSpent,
   spentName,
   standingOf,
 } from './record.ts';
@@ -36,7 +38,7 @@ export interface RevocationCheck extends Pick<FoundRecord, 'isConfirmed'> {
 
 /** A sign-in that is complete. In milliseconds since the epoch. */
 export interface Beginning {
-  /** The provider's own time of the sign-in, where the session's start is later read from its tokens. */
+  /** The provider's own time of the sign-in, where the session's start is later read from it. */
   readonly beganAt?: number | undefined;
   /** When the request came that the sign-in began with; omitted where that was an earlier one. */
   readonly arrivedAt?: number | undefined;
@@ -81,6 +83,7 @@ export function createRevocations(
     ...createSignIns(parts),
     ...createEnding(parts),
     ...createRenewing(parts),
+    ...createRenewOthers(parts),
     ...createClientGrants(parts),
     ...standings,
     keysOf,
@@ -153,37 +156,36 @@ interface Parts {
 function createSignIns({ records, now }: Pick<Parts, 'records' | 'now'>) {
   return {
     /**
-     * Records a completed sign-in: earlier calls of `endSession` and `renewSession` do not apply to it.
+     * Records a completed sign-in: earlier `endSession` calls do not apply to it. A call that ended all of the user's sign-ins but
+     * another one, as for a new password, applies to a sign-in that was under way then.
      *
      * @returns the session's start in milliseconds since the epoch: later than every call for the user, and than every end of the
      * session after which a sign-in may continue it, even where this clock was set back since
-     * @throws {AuthError} `invalid_state` where a call for the user, such as a new password, came while it was under way
+     * @throws {AuthError} `invalid_state` where such a call has ended it
      */
-    async begin(keys: SessionKeys, { beganAt, arrivedAt = beganAt === 0 ? Infinity : never }: Beginning = {}) {
+    async begin(keys: SessionKeys, { beganAt, arrivedAt }: Beginning = {}): Promise<number> {
       const { session, subjects } = keys;
       const { record } = await records.find(subjects);
-      const { signedOut = never, replaced = never, ended = never, stale = never } = record;
-      const passed = [ended, signedOut, replaced].filter((time) => time < forever);
+      const { signedOut = never, replaced = never } = record;
+      const passed = [endedUntil(record), signedOut, replaced].filter((time) => time < forever);
       const start = Math.max(now(), ...passed.map((time) => time + 1));
-      // A clock that is further ahead says nothing of when the call was.
-      const isMeanwhile = arrivedAt < ended && ended <= now() + skewMs;
-      if (isMeanwhile && isEnded({ ...record, closed: never }, beganAt ?? start))
+      const own = { ...keys, beganAt: beganAt ?? start };
+      const others = endedUntil({ ...record, ended: never }, othersName(own));
+      const isConcerned = own.beganAt <= others && (record[sparedName(own.beganAt)] ?? never) < others;
+      if (isConcerned && (arrivedAt === undefined || arrivedAt < others))
         throw new AuthError('invalid_state', { reason: 'ended' });
       // A sealed cookie names this start, and a token the provider's.
-      const spared = [beganAt ?? keys.beganAt, start].map(
-        (each) => [sparedName(each), callsAgainst(record, each)] as const,
-      );
-      const fresh = [freshName(keys), arrivedAt > stale && isOutdated(stale, keys) ? stale : never] as const;
-      const change = [...spared, fresh].filter(([, time]) => time !== never);
-      if (session !== undefined && change.length > 0) await records.tell(session, Object.fromEntries(change), cookieMs);
+      const change = { ...sparing(record, own.beganAt), ...sparing(record, start) };
+      if (session !== undefined && Object.keys(change).length > 0) {
+        await records.tell(session, { ...change, ...continuing(record, keys) }, cookieMs);
+      }
       return start;
     },
   };
 }
 
 /** Sign-outs, `endSession`, and the end of a user's other sign-ins. */
-function createEnding(parts: Parts) {
-  const { records, keysOf, subjectOf, notify, now } = parts;
+function createEnding({ records, keysOf, subjectOf, notify, now }: Parts) {
   return {
     /** Ends what began or was issued before now. @throws {AuthError} `provider_unavailable` where it applies in this process only */
     async end(target: SessionTarget): Promise<void> {
@@ -193,7 +195,10 @@ function createEnding(parts: Parts) {
     /** Ends a user's sign-ins except one, or all without a session id. An earlier end of that one stands. @throws {AuthError} likewise */
     async endOthers(facts: SessionFacts): Promise<void> {
       if (facts.userId === undefined) return;
-      await callSparing(parts, { userId: facts.userId, name: 'ended', ttlMs: cookieMs }, [keysOf(facts, undefined)]);
+      const keys = keysOf(facts, undefined);
+      const subject = subjectOf({ userId: facts.userId });
+      const name = keys.session === undefined ? 'ended' : othersName(keys);
+      await records.callNext({ subject, name, ttlMs: cookieMs, at: now() }, () => notify(subject));
     },
     /**
      * Records that a session was signed out or replaced. Never rejects.
@@ -217,34 +222,42 @@ function createEnding(parts: Parts) {
   };
 }
 
+/** What spares a sign-in that began then the earlier calls of `endSession`. @param beganAt in milliseconds since the epoch */
+function sparing(record: SessionRecord, beganAt: number): SessionRecord {
+  const { closed = never } = record;
+  const ended = endedUntil(record);
+  return {
+    ...(beganAt <= ended && { [sparedName(beganAt)]: ended }),
+    ...(isClosed(closed, beganAt) && { [reopenedName(beganAt)]: closed }),
+  };
+}
+
 /** `renewSession`, and the tokens that it does not concern. */
-function createRenewing(parts: Parts) {
-  const { records, keysOf, subjectOf, now } = parts;
+function createRenewing({ records, keysOf, subjectOf, now }: Pick<Parts, 'records' | 'keysOf' | 'subjectOf' | 'now'>) {
   return {
     /** @throws {AuthError} `provider_unavailable` where the coordinator failed: it applies in this process only */
     renew: (target: SessionTarget): Promise<void> =>
       records.callNext({ subject: subjectOf(target), name: 'stale', at: now(), ttlMs: tokenMs }),
-    /** `renew` for a user's tokens except these of one session; these stay due if they already were. @throws {AuthError} likewise */
-    renewOthers: (userId: string, kept: readonly SessionKeys[]): Promise<void> =>
-      callSparing(parts, { userId, name: 'stale', ttlMs: tokenMs }, kept),
-    /** Has a later renewal say until when the session lasts, in any process. Never rejects. @param until when the known token expires, in milliseconds since the epoch */
+    /** Asks the process that renews the session to say until when it lasts then. Never rejects. @param until when the known token expires, in milliseconds since the epoch */
     awaitRenewal(facts: SessionFacts, watched: Session, until: number): void {
       const { session } = keysOf(facts, undefined);
-      const name = lastsName(watched);
+      const name = awaitedName(watched);
       if (session === undefined || (records.known([session])[name] ?? never) >= until) return;
       void records.tell(session, { [name]: until }, tokenMs);
     },
-    /** Says until when the session lasts by a newer token of it, where a stream of it in that organization was open. Never rejects. */
+    /** Says until when the session lasts by a newer token of it, where a stream of it in that organization is open. Never rejects. */
     async extend({ session }: Pick<SessionKeys, 'session'>, newer: Session): Promise<void> {
       if (session === undefined) return;
-      const name = lastsName(newer);
-      const { [name]: lasts = never } = records.known([session]);
-      if (lasts > now() && lasts < newer.expiresAt) await records.tell(session, { [name]: newer.expiresAt }, tokenMs);
+      const { [awaitedName(newer)]: awaited = never, [lastsName(newer)]: lasts = never } = records.known([session]);
+      const until = newer.expiresAt;
+      if (awaited > now() && Math.max(awaited, lasts) < until)
+        await records.tell(session, { [lastsName(newer)]: until }, tokenMs);
     },
-    /** What a renewal said, or a later stream of the session, as far as this process knows. In milliseconds since the epoch. */
+    /** What `extend` said, or a later stream of the session, as far as this process knows. In milliseconds since the epoch. */
     lastsUntil(facts: SessionFacts, watched: Session): number {
       const { session } = keysOf(facts, undefined);
-      return (session === undefined ? undefined : records.known([session])[lastsName(watched)]) ?? never;
+      const known = session === undefined ? {} : records.known([session]);
+      return Math.max(known[awaitedName(watched)] ?? never, known[lastsName(watched)] ?? never);
     },
     /** The state at the start of a refresh. */
     refreshStart: ({ subjects }: Pick<SessionKeys, 'subjects'>): RefreshStart => ({
@@ -278,40 +291,31 @@ function createRenewing(parts: Parts) {
   };
 }
 
-/** What spares tokens of one session a call. A token that may be sent as a bearer token has its time alone. */
-const sparedNames = {
-  ended: ({ beganAt }: SessionKeys) => [sparedName(beganAt)],
-  stale: (keys: SessionKeys) => [freshName(keys), freshName({ ...keys, pair: undefined })],
-};
-
-/**
- * A call for all of a user's sessions but these. They are told first, so that it never applies to them; what an earlier call
- * concerned, it still does.
- *
- * @throws {AuthError} `provider_unavailable` where only the coordinator can tell what to spare, or where it applies in this process only
- */
-async function callSparing(
-  { records, subjectOf, notify, look, known, now }: Parts,
-  { userId, name, ttlMs }: { readonly userId: string; readonly name: 'ended' | 'stale'; readonly ttlMs: number },
-  kept: readonly SessionKeys[],
-): Promise<void> {
-  const looks = await Promise.all(kept.map((keys) => look(keys, undefined).catch(() => undefined)));
-  const isConfirmed = looks.every((each) => each?.isConfirmed);
-  // A kept session must not end by an outage. Another refresh costs it nothing.
-  if (name === 'ended' && !isConfirmed) throw coordinatorUnavailable();
-  const spared = kept.filter((keys) => isConfirmed && known(keys) !== name && !isRevocation(known(keys)));
-  const subject = subjectOf({ userId });
-  const at = records.nextTime({ subject, name, at: now() });
-  const told = spared.map(async (keys) => {
-    const until = Math.max(at, records.known(keys.subjects)[name] ?? never);
-    const change = Object.fromEntries(sparedNames[name](keys).map((each) => [each, until]));
-    if (keys.session !== undefined) await records.tell(keys.session, change, ttlMs);
-  });
-  records.note(subject, { [name]: at }, ttlMs);
-  if (name === 'ended') notify(subject);
-  await Promise.all(told);
-  await records.call(subject, { [name]: at }, ttlMs);
-  if (!isConfirmed) throw coordinatorUnavailable();
+/** A call that spares tokens. They are told first, so that it never applies to them. */
+function createRenewOthers({ records, subjectOf, look, known, now }: Parts) {
+  return {
+    /** `renew` for a user's tokens except these of one session; these stay due if they already were. @throws {AuthError} likewise */
+    async renewOthers(userId: string, kept: readonly SessionKeys[]): Promise<void> {
+      const looks = await Promise.all(kept.map((keys) => look(keys, undefined).catch(() => undefined)));
+      // Where only the coordinator knows whether they were due, they cost one refresh more.
+      const fresh = kept.filter((keys, index) => looks[index]?.isConfirmed === true && known(keys) !== 'stale');
+      const subject = subjectOf({ userId });
+      const stale = records.nextTime({ subject, name: 'stale', at: now() });
+      const told = Promise.all(
+        fresh.map(async (keys) => {
+          const until = Math.max(stale, records.known(keys.subjects)['stale'] ?? never);
+          // Also by its access token, which may be sent as a bearer token.
+          const names = [freshName(keys), freshName({ ...keys, pair: undefined })];
+          const change = Object.fromEntries(names.map((name) => [name, until]));
+          if (keys.session !== undefined) await records.tell(keys.session, change, tokenMs);
+        }),
+      );
+      records.note(subject, { stale }, tokenMs);
+      await told;
+      await records.call(subject, { stale }, tokenMs);
+      if (!looks.every((each) => each?.isConfirmed)) throw coordinatorUnavailable();
+    },
+  };
 }
 
 function createListeners() {
