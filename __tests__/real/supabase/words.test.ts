@@ -178,6 +178,31 @@ describeGoTrue('the words of the pages', () => {
     expect(browser.at.answer.text).toBe('account');
   });
 
+  it('of a new password lead to sign-in once the user is deleted', async () => {
+    const user = await real.project.addUser();
+    const browser = openIn(real.app);
+    await signIn(browser, user, '/auth/password');
+    await real.project.admin(`/admin/users/${user.id}`, 'DELETE');
+    // GoTrue: 400 invalid_credentials to the password, 403 user_not_found to the token
+    await browser.submit({ currentPassword: 'not that one', password: 'a whole new password' });
+    expect([browser.at.answer.status, new URL(browser.at.url).pathname]).toEqual([200, '/auth/login']);
+    expect((await browser.jar.getJson('/auth/session')).status).toBe(401);
+  });
+
+  it('of a new password lead to a second factor that a sign-in waits for, and back', async () => {
+    const user = await real.project.addUser();
+    const visitor = await real.app.signedIn(user);
+    const { factorId, secret } = (await visitor.postJson('/auth/enroll', {})).json;
+    await visitor.postJson('/auth/enroll', { factorId, code: totp(secret) });
+    const browser = openIn(real.app);
+    await signIn(browser, user);
+    await browser.open('/auth/password?returnTo=/account');
+    expect(wordsOf(browser)).toContain('Can’t confirm it’s you? Contact support.');
+    await browser.submit({ code: totp(secret) });
+    await browser.submit({ currentPassword: user.password, password: 'a whole new password' });
+    expect(browser.at.answer.text).toBe('account');
+  });
+
   it('of a factor that was removed in another tab show the list without it', async () => {
     const user = await real.project.addUser();
     const visitor = await real.app.signedIn(user);
