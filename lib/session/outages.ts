@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Background } from '../tools/background.ts';
 import { failureOf } from '../tools/coordinator-failure.ts';
 import type { CoordinatorFailure } from '../tools/coordinator-failure.ts';
 import type { Emit } from './events.ts';
@@ -98,5 +100,50 @@ export function createAskShared(outages: OutageReport): AskShared {
       outages.failed('record', error);
       return undefined;
     }
+  };
+}
+
+/**
+ * Tells the other processes, and twice more where that fails: most outages are shorter.
+ *
+ * @param send tells what is true by then
+ * @returns resolves after the first attempt, and never rejects
+ */
+export type Telling = (send: () => Promise<unknown> | undefined) => Promise<unknown>;
+
+/** Longer than a master that did not answer is left alone, and shorter than others wait for a turn that is not taken again. */
+const tellAgainMs = [1_100, 3_000];
+
+export function createTelling(
+  operation: 'refresh' | 'record',
+  outages: OutageReport,
+  background: Pick<Background, 'outlive'>,
+  wait: (ms: number, value: undefined, options: { readonly ref: boolean }) => Promise<unknown> = setTimeout,
+): Telling {
+  /** @returns whether it is told */
+  async function tryToTell(send: () => Promise<unknown> | undefined): Promise<boolean> {
+    try {
+      await send();
+      return true;
+    } catch (error) {
+      outages.failed(operation, error);
+      return false;
+    }
+  }
+
+  async function tellAgain(first: Promise<boolean>, send: () => Promise<unknown> | undefined): Promise<void> {
+    let isTold = await first;
+    for (const pauseMs of tellAgainMs) {
+      if (isTold) return;
+      await wait(pauseMs, undefined, { ref: false });
+      isTold = await tryToTell(send);
+    }
+  }
+
+  return (send) => {
+    const first = tryToTell(send);
+    // No response waits for the pauses.
+    background.outlive(tellAgain(first, send));
+    return first;
   };
 }

@@ -4,9 +4,8 @@ import type { Background } from '../../tools/background.ts';
 import type { ChangeCount } from '../../tools/bounded-map.ts';
 import { emptyRecord, hash, lastBefore, mergeRecords } from './record.ts';
 import type { Presented, SessionFacts, SessionRecord } from './record.ts';
-import { createAskShared } from '../outages.ts';
+import { createAskShared, createTelling } from '../outages.ts';
 import type { AskShared, OutageReport } from '../outages.ts';
-import { createTelling } from '../telling.ts';
 import { coordinatorUnavailable } from '../coordinator.ts';
 import type { SharedCoordinator } from '../coordinator.ts';
 

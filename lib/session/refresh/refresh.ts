@@ -9,10 +9,8 @@ import type { SharedCoordinator } from '../coordinator.ts';
 import type { Emit } from '../events.ts';
 import { exchange, VariantRefused } from './exchange.ts';
 import type { Exchange, ExchangeParts, Refreshed, Tell } from './exchange.ts';
-import { createOutageReport } from '../outages.ts';
-import { createTelling } from '../telling.ts';
-import type { Telling } from '../telling.ts';
-import type { OutageReport } from '../outages.ts';
+import { createOutageReport, createTelling } from '../outages.ts';
+import type { OutageReport, Telling } from '../outages.ts';
 import { createSharedRefresh } from './refresh-shared.ts';
 
 /** A session's newest token that this process has seen. */
