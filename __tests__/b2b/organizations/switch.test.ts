@@ -13,6 +13,7 @@ import { createShared } from '../../support/shared-memory.ts';
 import { until } from '../../support/until.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
 import { itAtRoot, itWithoutProxy } from '../../support/only.ts';
+import { variant } from '../../support/variant.ts';
 
 let provider: SharedProvider;
 beforeAll(async () => (provider = await startProvider()));
@@ -724,5 +725,6 @@ it('a form without an organization names what is missing, and leads a member to 
   const { status, text } = await formPost(visitor, { returnTo: '/dashboard' });
   expect([status, text.includes('Something in this request is missing or wrong.')]).toEqual([400, true]);
   expect(text).toContain('>Back to home</a>');
-  expect(text).not.toMatch(/>Sign in</);
+  // A process that has not seen the session cannot tell that this is a member.
+  if (variant.isCached) expect(text).not.toMatch(/>Sign in</);
 });

@@ -225,8 +225,8 @@ async function takeAnswer<Content>(
     }
     return asked?.isReached(session) === false ? { kind: 'old', next } : answer;
   }
-  // A new token that fails verification is an error, to avoid endless retries. The tokens are
-  // kept, because the old ones are spent: once they have expired, the next attempt renews them.
+  // A new token that fails verification is an error, to avoid endless retries. The tokens are kept, because the old ones are spent:
+  // once they have expired, the next attempt renews them. Where their signature is wrong, each attempt fails while the answer stands.
   if (isNew || verdict.kind !== 'expired') {
     const rejected = new AuthError('token_rejected', { reason: verdictReason(verdict) });
     if (isNew) emit({ type: 'refresh_failed', ...causeOf(rejected), ...subject(next) });
