@@ -34,8 +34,7 @@ const changes: Readonly<Record<string, (app: MemoryApp, cached: Cached) => Promi
   'renewSession of the session': ({ resolver }, { content: { sessionId } }) => resolver.renewSession({ sessionId }),
   'renewSession of its user': ({ resolver }, { content: { userId } }) => resolver.renewSession({ userId }),
   'a sign-out': ({ resolver }, { content }) => resolver.revokeSession({ ...content, tokenLifetimeMs }),
-  'a new sign-in in its browser': ({ resolver }, { content }) =>
-    resolver.awaitSuccessor({ ...content, tokenLifetimeMs }),
+  'a new sign-in in its browser': ({ resolver }, { content }) => resolver.markReplaced({ ...content, tokenLifetimeMs }),
   'a call that keeps another session': async (app, { content }) => {
     const other = await signInAndLookUp(app, content.userId);
     app.clock.advance(1);

@@ -53,7 +53,7 @@ it('a sign-out is told again, and holds in the other process', async () => {
   shared.isDown = true;
   await one.resolver.revokeSession({ sessionId: content.sessionId, tokenLifetimeMs });
   shared.isDown = false;
-  expect(await two.resolver.revocationOf(content.sessionId)).toBeUndefined();
+  expect(await two.resolver.signOutOf(content.sessionId)).toBeUndefined();
   const merge = shared.merge.bind(shared);
   const told = Promise.withResolvers<undefined>();
   shared.merge = async (...change) => {
@@ -61,5 +61,5 @@ it('a sign-out is told again, and holds in the other process', async () => {
     told.resolve(undefined);
   };
   await told.promise;
-  expect(await two.resolver.revocationOf(content.sessionId)).toBe('signed_out');
+  expect(await two.resolver.signOutOf(content.sessionId)).toBe('signed_out');
 });

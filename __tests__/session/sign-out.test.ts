@@ -252,8 +252,8 @@ describe('replacing sessions', () => {
     await app.resolver.endSession({ sessionId });
     const { sessions } = await app.resolver.replace(header, next.sessionId);
     expect(sessions.map(({ candidate }) => candidate.sessionId)).toEqual([left.sessionId]);
-    expect(await app.resolver.revocationOf(left.sessionId)).toBe('replaced');
-    expect(await app.resolver.revocationOf(next.sessionId)).toBeUndefined();
+    expect(await app.resolver.signOutOf(left.sessionId)).toBe('replaced');
+    expect(await app.resolver.signOutOf(next.sessionId)).toBeUndefined();
     expect((await app.resolver.replace(header, next.sessionId)).sessions).toEqual([]);
   });
 });

@@ -164,7 +164,7 @@ describe('switchSession', () => {
     while (app.provider.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
     if (how === 'signed_out') await app.resolver.revokeSession({ sessionId, tokenLifetimeMs });
     else if (how === 'ended') await app.resolver.endSession({ sessionId });
-    else await app.resolver.awaitSuccessor({ sessionId, tokenLifetimeMs });
+    else await app.resolver.markReplaced({ sessionId, tokenLifetimeMs });
     answer.resolve(undefined);
     expect(await switching).toEqual({ session: null, cookies });
   });

@@ -246,7 +246,7 @@ async function refuseSignedOut(
   { state, startedAt, beganAt = startedAt }: Flow,
   sessionId: string | undefined,
 ): Promise<void> {
-  if (flows.isCanceled(state) || (await resolver.revocationOf(sessionId, beganAt)) === 'signed_out') {
+  if (flows.isCanceled(state) || (await resolver.signOutOf(sessionId, beganAt)) === 'signed_out') {
     throw new AuthError('invalid_state');
   }
 }

@@ -57,7 +57,7 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    */
   readonly resolveForResource: ResolveBearer;
   readonly findSuperseded: FindSuperseded<Content>;
-  readonly revocationOf: Revocations['find'];
+  readonly signOutOf: Revocations['signOutOf'];
   /** `begin` of these tokens. */
   beginSession(
     stored: Pick<StoredSession<Content>, keyof SessionFacts | 'refreshToken' | 'token'>,
@@ -81,7 +81,7 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * Marks a session that is about to be replaced in its browser, so that no running request clears
    * its successor's cookie. A signed-out session stays signed out. It never throws.
    */
-  awaitSuccessor(
+  markReplaced(
     stored: Pick<StoredSession<Content>, 'sessionId' | 'tokenLifetimeMs'> & { readonly beganAt?: number },
   ): Promise<void>;
   /**
@@ -155,7 +155,7 @@ export function createSessions<Content>(
     resolveBearer: createResolveBearer(context, 'session'),
     resolveForResource: createResolveBearer(context, 'resource'),
     findSuperseded: createFindSuperseded(context),
-    revocationOf: (sessionId, beganAt) => revocations.find(sessionId, beganAt),
+    signOutOf: (sessionId, beganAt) => revocations.signOutOf(sessionId, beganAt),
     beginSession: (stored, beginning) =>
       revocations.begin(revocations.keysOf(stored, holderOf(source, stored).pair), beginning),
     endSession: (target) => revocations.end(target),
@@ -165,7 +165,7 @@ export function createSessions<Content>(
     askOnce: createAskOnce(source.adapter, { now, timeoutMs, ...sharing }),
     renewSession: (target) => revocations.renew(target),
     revokeSession: createRevoke(context, 'signed_out'),
-    awaitSuccessor: createRevoke(context, 'replaced'),
+    markReplaced: createRevoke(context, 'replaced'),
     renewOthers: createRenewOthers(context),
     watchSession: createWatchSession(context, sessionWatch),
   };

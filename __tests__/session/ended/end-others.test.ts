@@ -424,10 +424,10 @@ it('a bearer token of the session that continues passes in a process that has le
 
 it('a sign-out in another process applies to a session that was replaced here', async () => {
   const { one, two, kept, browser } = await startSignedIn();
-  await one.resolver.awaitSuccessor(kept);
-  expect(await one.resolver.revocationOf(kept.sessionId)).toBe('replaced');
+  await one.resolver.markReplaced(kept);
+  expect(await one.resolver.signOutOf(kept.sessionId)).toBe('replaced');
   await two.resolver.signOut(browser.header());
-  expect(await one.resolver.revocationOf(kept.sessionId)).toBe('signed_out');
+  expect(await one.resolver.signOutOf(kept.sessionId)).toBe('signed_out');
 });
 
 it('the five seconds start with the call of the coordinator, however late the verification ends', async () => {
@@ -472,11 +472,11 @@ it('a sign-out stands if its session is replaced at the same time, without a coo
   const held = Promise.withResolvers<undefined>();
   shared.read = () => held.promise;
   shared.isDown = true;
-  const waiting = one.resolver.awaitSuccessor(kept);
+  const waiting = one.resolver.markReplaced(kept);
   await one.resolver.signOut(browser.header());
   held.resolve(undefined);
   await waiting;
-  expect(await one.resolver.revocationOf(kept.sessionId)).toBe('signed_out');
+  expect(await one.resolver.signOutOf(kept.sessionId)).toBe('signed_out');
 });
 
 it.each([

@@ -386,7 +386,7 @@ describe('in several processes', () => {
     expect(shared.lookUps - before).toBe(2);
     await one.resolver.signOut(browser.header());
     shared.heldBy = undefined;
-    expect(await two.resolver.revocationOf(content.sessionId)).toBe('signed_out');
+    expect(await two.resolver.signOutOf(content.sessionId)).toBe('signed_out');
     arrived.resolve(undefined);
     // What the later question brought counts for the earlier one, too.
     expect((await Promise.all(reads)).map(({ session }) => session)).toEqual([null, null, null]);
@@ -418,7 +418,7 @@ describe('in several processes', () => {
     const content = one.provider.issue('ada');
     await one.resolver.signOut(createMemoryBrowser(content).header());
     expect(await two.resolver.beginSession(storedOf(content))).toBe(two.clock.now() + 1);
-    expect(await two.resolver.revocationOf(content.sessionId)).toBe('signed_out');
+    expect(await two.resolver.signOutOf(content.sessionId)).toBe('signed_out');
     shared.read = (subject) => (subject.includes(':user:') ? Promise.reject(new Error('away')) : read(subject));
     expect(await seesWhom(two, createMemoryBrowser(content))).toBeUndefined();
     expect(two.events).toContainEqual({ type: 'session_rejected', reason: 'signed_out' });

@@ -138,7 +138,7 @@ describe('the watch of a session', () => {
   });
 });
 
-it.each(['revokeSession', 'awaitSuccessor'] as const)('%s tells nothing of a session without an id', async (how) => {
+it.each(['revokeSession', 'markReplaced'] as const)('%s tells nothing of a session without an id', async (how) => {
   const shared = createShared();
   const merge = jest.spyOn(shared, 'merge');
   const { resolver } = createMemoryApp({ shared });

@@ -301,6 +301,6 @@ async function changeAs(
 
 /** A concurrent sign-out takes precedence. @throws {AuthError} `invalid_state` */
 async function refuseSignedOut({ source, resolver }: BackendContext, { claims }: BackendSession): Promise<void> {
-  const revocation = await resolver.revocationOf(source.factsOf(claims).sessionId);
+  const revocation = await resolver.signOutOf(source.factsOf(claims).sessionId);
   if (revocation === 'signed_out') throw new AuthError('invalid_state');
 }

@@ -48,7 +48,7 @@ export async function endOtherSessions(
   { content, replaced }: Pick<PasswordGrant, 'content' | 'replaced'>,
 ): Promise<void> {
   const { supabase, source, resolver, settings, explain } = backend;
-  if (replaced !== undefined) await resolver.awaitSuccessor(lifeOf(source, replaced));
+  if (replaced !== undefined) await resolver.markReplaced(lifeOf(source, replaced));
   await endOthersHere(backend, 'others', source.toStored(content));
   try {
     await supabase.revoke(content.access_token, 'others', AbortSignal.timeout(settings.timeoutMs));
@@ -139,7 +139,7 @@ export function emailWithPassword(session: BackendSession): string | null {
   return providersOf(session)?.includes('email') === false ? null : session.user.email;
 }
 
-/** The facts that `awaitSuccessor` needs. */
+/** The facts that `markReplaced` needs. */
 function lifeOf(source: BackendSource, { claims }: BackendSession) {
   return { sessionId: source.factsOf(claims).sessionId, tokenLifetimeMs: tokenLifetimeMs(claims) };
 }

@@ -256,7 +256,7 @@ async function storeSession(
 ): Promise<void> {
   const writes = await placeSession(backend, request, content, {
     refuseEnded: async (sessionId) => {
-      if ((await backend.resolver.revocationOf(sessionId)) !== undefined) throw new AuthError('invalid_state');
+      if ((await backend.resolver.signOutOf(sessionId)) !== undefined) throw new AuthError('invalid_state');
     },
     endLeft: (left, allowance) => endAtBackend(backend, 'local', left, allowance).catch(() => undefined),
   });

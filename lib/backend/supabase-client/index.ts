@@ -124,7 +124,7 @@ async function hasEnded(
   isRemoved: boolean,
 ): Promise<boolean> {
   if (!isRemoved) return resolver.hasEnded(session);
-  return (await resolver.revocationOf(source.factsOf(session.claims).sessionId)) !== undefined;
+  return (await resolver.signOutOf(source.factsOf(session.claims).sessionId)) !== undefined;
 }
 
 function applyTo(

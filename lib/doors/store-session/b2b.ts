@@ -27,7 +27,7 @@ export function createStoreTokens(parts: Parts): StoreTokens {
       throw refusedTokens('not_valid');
     const { beganAt, issuedAt } = source.factsOf(readToken(given.accessToken).claims);
     const refuseEnded = async (sessionId: string | undefined): Promise<void> => {
-      if ((await resolver.revocationOf(sessionId, beganAt)) !== undefined) throw refusedTokens('signed_out');
+      if ((await resolver.signOutOf(sessionId, beganAt)) !== undefined) throw refusedTokens('signed_out');
     };
     // Not now: a guard's `maxAge` and `sessionMaxAge` count from the sign-in.
     const content = { ...given, signedInAt: (beganAt > 0 ? beganAt : issuedAt) / 1000 };

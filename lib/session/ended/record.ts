@@ -228,7 +228,7 @@ export interface RefreshStart {
  *
  * @param start of the refresh
  */
-export function renewed(record: SessionRecord, presented: Presented, { at, known }: RefreshStart): SessionRecord {
+export function freshAfter(record: SessionRecord, presented: Presented, { at, known }: RefreshStart): SessionRecord {
   const { stale = never, continued = never } = record;
   // A refresh that knew of the call started after it, even where the other process' clock is ahead.
   const isAfterCall = at >= stale || (known['stale'] ?? never) >= stale;

@@ -11,7 +11,7 @@ import {
   lastsName,
   never,
   othersName,
-  renewed,
+  freshAfter,
   reopenedName,
   sparedName,
   isSpent,
@@ -131,7 +131,7 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
      *
      * @param beganAt when the sign-in began, in milliseconds since the epoch: an earlier sign-out does not concern it. Default: unknown
      */
-    async find(sessionId: string | undefined, beganAt = 0): Promise<Revocation | undefined> {
+    async signOutOf(sessionId: string | undefined, beganAt = 0): Promise<Revocation | undefined> {
       const keys = keysOf({ sessionId, userId: undefined, beganAt, issuedAt: Infinity }, undefined);
       const { record } = await records.find(keys.subjects);
       return asRevocation(standingOf({ ...record, ended: never, closed: never }, keys));
@@ -239,7 +239,7 @@ function createRenewing({ records, keysOf, subjectOf, now }: Pick<Parts, 'record
     renew: (target: SessionTarget): Promise<void> =>
       records.callNext({ subject: subjectOf(target), name: 'stale', at: now(), ttlMs: tokenMs }),
     /** Asks the process that renews the session to say until when it lasts then. Never rejects. @param until when the known token expires, in milliseconds since the epoch */
-    awaitRenewal(facts: SessionFacts, watched: Session, until: number): void {
+    noteStream(facts: SessionFacts, watched: Session, until: number): void {
       const { session } = keysOf(facts, undefined);
       const name = awaitedName(watched);
       if (session === undefined || (records.known([session])[name] ?? never) >= until) return;
@@ -268,7 +268,7 @@ function createRenewing({ records, keysOf, subjectOf, now }: Pick<Parts, 'record
     async acceptRenewed(keys: SessionKeys, start: RefreshStart, ttlMs: number): Promise<void> {
       const { session } = keys;
       // A call that this process does not know yet requires another refresh.
-      const change = renewed(records.known(keys.subjects), keys, start);
+      const change = freshAfter(records.known(keys.subjects), keys, start);
       if (session === undefined || Object.keys(change).length === 0) return;
       await records.tell(session, change, ttlMs);
     },

@@ -92,7 +92,7 @@ export function createSessionWatch(revocations: Revocations, now: () => number):
         const restMs = until - now();
         if (restMs > 0) {
           timer = setTimeout(awaitExpiry, Math.min(restMs, maxDelayMs), false).unref();
-          if (target.outlivesToken === true) revocations.awaitRenewal(facts, session, until);
+          if (target.outlivesToken === true) revocations.noteStream(facts, session, until);
         } else if (isAsked || target.outlivesToken !== true || !revocations.isShared) end('expired');
         else void check(watched).then(() => awaitExpiry(true));
       };

@@ -131,6 +131,8 @@ async function exchangeInTurn(
   const { attempt } = exchanging;
   const taken = await shared.take(token, { holder: attempt, accepts: (answer) => isFor(answer, holder) }, signal);
   if ('answer' in taken) return learn(parts, holder, exchanging, await walkOn(answers, shared, taken));
+  // The browser sent an earlier token, `head`, which led to this one. Another process may have exchanged this one for it meanwhile: then
+  // what `head` leads to by now, `led`, is the answer, and this token's is `by` it.
   const head = headOf(answers, exchanging);
   const led = head === undefined ? undefined : await shared.look(head);
   if (head !== undefined && led !== undefined && isBeyond(answers.find(head), token, led.answer)) {

@@ -146,7 +146,7 @@ function createRound<Content>(
       const isSuperseded = refresh.isSuperseded(current.sessionId, holder.token, current.issuedAt);
       if (answer.reason === 'superseded' || isSuperseded) return { kind: 'ended', reason: 'superseded' };
       // The provider ends a session whose browser signs in again: the cookie already holds the new one.
-      const revocation = await revocations.find(first.sessionId, first.beganAt);
+      const revocation = await revocations.signOutOf(first.sessionId, first.beganAt);
       if (revocation === 'replaced') return { kind: 'ended', reason: revocation };
       if (isNew) emit({ type: 'session_ended', reason: answer.reason, ...subject(current) });
       return answer;
