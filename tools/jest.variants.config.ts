@@ -29,7 +29,7 @@ const always = [
   'http/message',
   'http/body',
   'http/adapter-router',
-  'pages/error-page',
+  'pages/(?:csp-evaluator|error-page|html-validate)',
   // They go through all hosts themselves.
   'doors/resource/(?:guard|hostile|metadata|options|token-verifier|tokens)',
   'http/what-ends-where',

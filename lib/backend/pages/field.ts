@@ -47,7 +47,8 @@ export function field(parts: FieldParts): Html {
     type,
     ...look,
     autocomplete: parts.autocomplete,
-    autocapitalize: 'none',
+    // No browser capitalizes a password by itself, so the attribute means nothing there (HTML, "Autocapitalization").
+    autocapitalize: type !== 'password' && 'none',
     spellcheck: 'false',
     inputmode,
     maxlength,
