@@ -31,6 +31,8 @@ export interface Route {
   readonly person?: Seen['person'];
   /** Of a route that acts with the session's own token: where a sign-in leads back to. */
   readonly memberOf?: string;
+  /** The codes that do not tell there whether another try helps. */
+  readonly saysNoMore?: readonly string[];
   /** The browser as it is before the call that fails. */
   readonly prepare: (browser: PageBrowser) => Promise<unknown>;
   readonly send: (browser: PageBrowser, code: string) => Promise<unknown>;
@@ -150,7 +152,11 @@ export function everyRoute(app: () => BackendApp) {
     'confirm, of a magic link': { ...link('magiclink'), signsIn: true },
     'confirm, of an invitation': { ...link('invite'), signsIn: true },
     'confirm, of a reset': { ...link('recovery'), signsIn: true },
-    'confirm, of a changed address': { ...link('email_change'), signsIn: true },
+    'confirm, of a changed address': {
+      ...link('email_change'),
+      signsIn: true,
+      saysNoMore: ['unexpected_failure'],
+    },
     'callback of OAuth, its code': {
       endpoint: 'pkce',
       signsIn: true,

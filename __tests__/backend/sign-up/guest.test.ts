@@ -262,8 +262,29 @@ it('learns that a link was used which has not completed the account, however new
   const visitor = await startWithGuest();
   await postForm(visitor, '/auth/signup', account);
   const made = { token_hash: 'pkce_made_up', type: 'email_change', returnTo: '/account' };
-  expect((await postForm(visitor, '/auth/confirm', made)).status).toBe(400);
+  const spent = await postForm(visitor, '/auth/confirm', made);
+  // A sign-in would lose the guest's data, and there is no other address.
+  expect([spent.status, spent.text]).toEqual([400, expect.stringContaining('Open the newest email, or request a new')]);
+  expect(spent.text).toContain('href="/auth/signup?returnTo=%2Faccount">Request a new link</a>');
+  expect(spent.text).not.toMatch(/other address|Sign in/);
   expect((await userOf(visitor)).isAnonymous).toBe(true);
+});
+
+it('is not told to wait where another account has taken the address before the link was opened', async () => {
+  const visitor = await startWithGuest();
+  await postForm(visitor, '/auth/signup', account);
+  app.supabase.addUser(account);
+  const link = { token_hash: lastMail()?.tokenHash ?? '', type: 'email_change' };
+  const failed = 'That didn’t work. Try again, or contact support.';
+  const page = await postForm(visitor, '/auth/confirm', link);
+  expect([page.status, page.text]).toEqual([400, expect.stringContaining(failed)]);
+  expect(page.text).toContain('Confirm the change</button>');
+  const json = await visitor.postJson('/auth/confirm', link);
+  expect([json.status, json.json.error, json.headers['retry-after']]).toEqual([
+    400,
+    { status: 400, code: 'action_failed', message: failed },
+    undefined,
+  ]);
 });
 
 describe('a guest’s sign-up tells for the next one', () => {

@@ -1,5 +1,6 @@
 import type { EmailOtpType } from '@supabase/supabase-js';
 import { AuthError } from '../../errors.ts';
+import type { AuthErrorCode } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { signInFailed } from '../../session/events.ts';
@@ -11,7 +12,7 @@ import type { Next } from '../forms/forms.ts';
 import { changedAnswer, heldSession, prepareLink } from '../sign-in/link-sign-in.ts';
 import { otherLinkAnswer } from '../forms/mail.ts';
 import { confirmPage } from './page.ts';
-import { changeLinkExpiredPage, linkExpiredPage, newLinkPage } from '../pages/notice.ts';
+import { changeLinkExpiredPage, guestLinkExpiredPage, linkExpiredPage, newLinkPage } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
 import type { FlowKind, SignInFlow } from '../supabase/flow-cookies.ts';
 import { isOwnRefusal } from '../supabase/provider-errors.ts';
@@ -51,16 +52,15 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
       path: settings.confirmPath,
       option: 'confirmPath',
       hasData: true,
-      page(request, { error }, about) {
+      async page(request, { error }, about) {
         if (about.pending === undefined && isOwnRefusal(error, 'link_expired')) {
-          return expiredPage(backend, about.type)(siteFor(backend, request), request, {
+          return (await expiredPage(backend, request, about.type))(siteFor(backend, request), request, {
             returnTo: about.returnTo,
             error,
           });
         }
-        // A temporary error keeps the button for another attempt.
-        const isPassing = error?.code === 'provider_unavailable' || error?.code === 'rate_limited';
-        if (error !== undefined && !isPassing) throw error;
+        // What may pass keeps the button for another attempt.
+        if (error !== undefined && !passing.has(error.code)) throw error;
         return about.pending === undefined
           ? confirmPage(siteFor(backend, request), request, { ...about, error })
           : askAccount(backend, request, about, error);
@@ -84,10 +84,18 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
   );
 }
 
+const passing: ReadonlySet<AuthErrorCode> = new Set(['provider_unavailable', 'rate_limited', 'action_failed']);
+
 /** Each leads to a new link of its kind, where there is one. */
-function expiredPage(backend: BackendContext, type: string): typeof linkExpiredPage {
+async function expiredPage(
+  backend: BackendContext,
+  request: AuthRequest,
+  type: string,
+): Promise<typeof linkExpiredPage> {
   if (isForPassword(backend, type)) return linkExpiredPage;
-  return type === 'email_change' ? changeLinkExpiredPage : newLinkPage;
+  if (type !== 'email_change') return newLinkPage;
+  // A guest has no address before, so there is no other link.
+  return (await guestSession(backend, request)) === undefined ? changeLinkExpiredPage : guestLinkExpiredPage;
 }
 
 async function openLink(backend: BackendContext, request: AuthRequest, link: Link): Promise<Next> {
@@ -96,7 +104,9 @@ async function openLink(backend: BackendContext, request: AuthRequest, link: Lin
   const verify = () =>
     supabase.call(request, async ({ auth, unwrap }) => unwrap(await auth.verifyOtp({ token_hash: tokenHash, type })));
   const held = await heldSession(request);
-  const { session: issued } = await attempts.runLink(request.req, verify);
+  const { session: issued } = await attempts.runLink(request.req, verify).catch((error: unknown) => {
+    throw type === 'email_change' ? asChangeFailed(error) : error;
+  });
   // A changed address requires both links; after the first there is no session yet.
   if (issued === null) return otherLinkAnswer(backend, request, returnTo);
   const needs = needsOf(issued, isForPassword(backend, type));
@@ -107,6 +117,12 @@ async function openLink(backend: BackendContext, request: AuthRequest, link: Lin
   return prepared === undefined
     ? changedAnswer(backend, request, returnTo)
     : storeSignIn(backend, request, prepared, ended);
+}
+
+/** GoTrue fails with a 500 for good where another account has taken the new address meanwhile, and names no cause. */
+function asChangeFailed(error: unknown): unknown {
+  if (!isOwnRefusal(error, 'provider_unavailable') || error.reason !== 'unexpected_failure') return error;
+  return new AuthError('action_failed', { cause: error.cause, reason: error.reason });
 }
 
 /** A guest's link was used in another browser: it has completed the account, and this browser still holds the guest's tokens. */

@@ -137,6 +137,24 @@ ${waysIn(site, request, state)}`,
   });
 }
 
+/** A guest's link, which is invalid or expired: a sign-up again sends a new one, and a sign-in would lose the guest's data. */
+export function guestLinkExpiredPage(site: Site, request: PageRequest, state: FormState): Reply {
+  const { signUp } = site.ways;
+  if (signUp === undefined) return changeLinkExpiredPage(site, request, state);
+  const { text } = site;
+  const href = withReturnTo(request.localPath(signUp), state);
+  return showPage(site, request, {
+    facts: { kind: 'link_expired', values: formValues(state), links: { signUp: href } },
+    heading: text.linkExpiredHeading,
+    emblem: 'clock',
+    error: state.error,
+    hasForm: false,
+    lead: text.link_expired,
+    leadRole: 'alert',
+    content: actionLink(href, text.newLinkButton),
+  });
+}
+
 /** One of the links that confirm a changed address, which is invalid or expired. The other one still works. */
 export function changeLinkExpiredPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { text } = site;

@@ -104,9 +104,10 @@ function redeem(project: Project, token: OneTimeToken, type: string): User | 'on
   if (!user) throw new GoTrueError(403, 'otp_expired', 'Email link is invalid or has expired');
   if (user.banned) throw new GoTrueError(403, 'user_banned', 'User is banned');
   const hasOther = type === 'email_change' && mails.hasOther(token);
+  // One transaction: where the change fails, the link stays unused.
+  if (type === 'email_change' && !hasOther) changeEmail(project, user);
   mails.spend(token);
   if (hasOther) return 'one of two';
-  if (type === 'email_change') changeEmail(project, user);
   // GoTrue gives an invited user a random password.
   if (token.tokenClass === 'confirmation' && user.invitedAt !== undefined && user.password === undefined) {
     Object.assign(user, { password: randomUUID(), confirmationSentAt: undefined });
