@@ -29,7 +29,9 @@ export default {
       '**/reliability/outages.test.ts',
       '**/backend/shared-secret.test.ts',
       // Node gives a warning of one code once per process.
-      '**/http/operator-warnings.test.ts',
+      '**/http/{operator-warnings,step-up}.test.ts',
+      // One process has no second copy of a module.
+      '**/http/other-copy.test.ts',
       // Thousands of requests per test; other suites test the same rules with fewer.
       '**/hostile/{path-matcher-servers,raw-requests}.test.ts',
     ],
