@@ -38,19 +38,51 @@ describe('a spent link that someone presses who is signed in', () => {
     const json = await visitor.postJson('/auth/confirm', fields);
     return [page.status, page.headers.location, json.status];
   };
+  const used = [400, undefined, 400];
+  /** The link of a new magic link's email. */
+  const mailed = async (email: string): Promise<string> => {
+    await postForm(app.visitor(), '/auth/code', { email });
+    return app.supabase.mails.at(-1)!.tokenHash;
+  };
+
+  it('leads on for a minute where it began the session, and says then that it is used', async () => {
+    await start({ signInMethods: ['password', 'code'] });
+    const visitor = app.visitor();
+    const link = await mailed(ada.email);
+    await press(visitor, 'email', link);
+    app.clock.advance(59_000);
+    expect(await press(visitor, 'email', link)).toEqual([303, '/account', 200]);
+    app.clock.advance(3_000);
+    expect(await press(visitor, 'email', link)).toEqual(used);
+  });
 
   it.each(['signup', 'email', 'magiclink', 'email_change'])(
-    'counts as a second press just after the sign-in, and says that it is used later: %s',
+    'is said to be used just after another sign-in, by a password or by another link: %s',
     async (type) => {
-      await start();
+      await start({ signInMethods: ['password', 'code'] });
       const visitor = app.visitor();
       await postForm(visitor, '/auth/login', { email: ada.email, password: ada.password });
-      app.clock.advance(59_000);
-      expect(await press(visitor, type, 'spent')).toEqual([303, '/account', 200]);
-      app.clock.advance(2_000);
-      expect(await press(visitor, type, 'pkce_made_up')).toEqual([400, undefined, 400]);
+      expect(await press(visitor, type, 'pkce_made_up')).toEqual(used);
+
+      app.supabase.addUser({ email: 'bob@example.com', password: 'bobs long password' });
+      const links = [await mailed('bob@example.com'), await mailed(ada.email)] as const;
+      await press(app.visitor(), 'email', links[0]);
+      const other = app.visitor();
+      await press(other, 'email', links[1]);
+      expect(await press(other, type, links[0])).toEqual(used);
     },
   );
+
+  it('is said to be used after the first of two links of a changed address, which began no session', async () => {
+    await start();
+    const visitor = app.visitor();
+    await postForm(visitor, '/auth/login', { email: ada.email, password: ada.password });
+    const first = app.supabase.sendEmailChange(ada.email)[0]!.tokenHash;
+    const fields = { token_hash: first, type: 'email_change' };
+    expect((await visitor.postJson('/auth/confirm', fields)).json.otherLinkRequired).toBe(true);
+    app.clock.advance(15_000);
+    expect(await press(visitor, 'email_change', first)).toEqual(used);
+  });
 });
 
 describe('where "Request a new one" is said, a button does it', () => {

@@ -21,6 +21,9 @@ describeGoTrue('links in emails', () => {
     const elsewhere = other.visitor();
     const again = await press(elsewhere, mail);
     expect([again.status, elsewhere.cookies.size]).toEqual([400, 0]);
+    // Another session that began just now is not of this link.
+    const present = await other.signedIn(await real.project.addUser());
+    expect((await press(present, mail)).status).toBe(400);
     await other.close();
   });
 

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import type { EmailOtpType } from '@supabase/supabase-js';
+import { createBoundedMap } from '../../tools/bounded-map.ts';
 import { AuthError } from '../../errors.ts';
 import type { AuthErrorCode } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
@@ -19,6 +21,8 @@ import { isOwnRefusal } from '../supabase/provider-errors.ts';
 import { readPending } from '../sign-in/pending.ts';
 import { completeGuest, guestSession, guestState } from '../sign-in/guest.ts';
 import { needsOf, stepUrl, storeSignIn } from '../sign-in/sign-in.ts';
+import type { PreparedSignIn } from '../sign-in/sign-in.ts';
+import type { Session } from '../../types.ts';
 
 interface Link {
   readonly tokenHash: string;
@@ -46,6 +50,7 @@ type Confirmation = (Link & { readonly pending?: undefined }) | (AccountQuestion
  */
 export function confirmRoute(backend: BackendContext): AuthRoute {
   const { settings } = backend;
+  const begun = createBegun(backend);
   return subjectFormRoute<Confirmation>(
     backend,
     {
@@ -67,11 +72,12 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
       },
       submit: (request, fields, _returnTo, about) =>
         about.pending === undefined
-          ? openLink(backend, request, about)
+          ? openLink(backend, request, about, begun)
           : answerAccount(backend, request, about, fields),
       async leave(request, error, about) {
         if (about.pending !== undefined || !isOwnRefusal(error, 'link_expired')) return undefined;
-        const next = (await urlOfGuest(backend, request, about)) ?? (await urlOfFirstPress(backend, request, about));
+        const next =
+          (await urlOfGuest(backend, request, about)) ?? (await urlOfFirstPress(backend, request, about, begun));
         if (next !== undefined) backend.emit(signInFailed(error), request.startedAt);
         return next;
       },
@@ -98,7 +104,7 @@ async function expiredPage(
   return (await guestSession(backend, request)) === undefined ? changeLinkExpiredPage : guestLinkExpiredPage;
 }
 
-async function openLink(backend: BackendContext, request: AuthRequest, link: Link): Promise<Next> {
+async function openLink(backend: BackendContext, request: AuthRequest, link: Link, begun: Begun): Promise<Next> {
   const { tokenHash, type, returnTo } = link;
   const { supabase, attempts } = backend;
   const verify = () =>
@@ -114,9 +120,10 @@ async function openLink(backend: BackendContext, request: AuthRequest, link: Lin
   const prepared = await prepareLink(backend, request, held, { issued, returnTo, needs, isChange });
   // They would lead the next person's link here, too.
   const ended = link.flows.flatMap(({ id }) => backend.flows.end(id));
-  return prepared === undefined
-    ? changedAnswer(backend, request, returnTo)
-    : storeSignIn(backend, request, prepared, ended);
+  if (prepared === undefined) return changedAnswer(backend, request, returnTo);
+  const next = await storeSignIn(backend, request, prepared, ended);
+  begun.add(tokenHash, prepared);
+  return next;
 }
 
 /** GoTrue fails with a 500 for good where another account has taken the new address meanwhile, and names no cause. */
@@ -140,27 +147,40 @@ async function urlOfGuest(
 async function urlOfFirstPress(
   backend: BackendContext,
   request: AuthRequest,
-  { type, returnTo }: Link,
+  { tokenHash, type, returnTo }: Link,
+  begun: Begun,
 ): Promise<string | undefined> {
   const needs = (await readPending(backend, request))?.needs ?? [];
   if (needs[0] === 'account') return stepUrl(backend, request, 'account', returnTo);
-  if (!isForPassword(backend, type)) return (await isJustSignedIn(request)) ? returnTo : undefined;
-  return needs.includes('password') ? stepUrl(backend, request, 'password', returnTo) : undefined;
+  if (isForPassword(backend, type))
+    return needs.includes('password') ? stepUrl(backend, request, 'password', returnTo) : undefined;
+  return begun.has(tokenHash, await request.resolveSession()) ? returnTo : undefined;
 }
 
-/** Seconds from a sign-in in which a used link counts as that sign-in's own. */
-const secondPressSeconds = 60;
+/** The sign-ins that links began here just now. Any other session says nothing of a link that was used up. */
+interface Begun {
+  add(tokenHash: string, signIn: Pick<PreparedSignIn, 'content'>): void;
+  /** Whether the link began this session. */
+  has(tokenHash: string, session: Session | null): boolean;
+}
 
-/**
- * Whether the session began just now. A session of before says nothing of a link that was used up: it may even be another user's. No link
- * begins that of a guest.
- */
-async function isJustSignedIn(request: AuthRequest): Promise<boolean> {
-  const { freshSignIn, now } = request.definition;
-  const session = await request.resolveSession();
-  const isGuest = session?.adapter === 'backend' && session.user.isAnonymous;
-  const at = session === null || isGuest ? undefined : freshSignIn.authenticatedAt(session);
-  return at !== undefined && now() / 1000 - at < secondPressSeconds;
+/** Milliseconds in which a second press leads on like the first. */
+const secondPressMs = 60_000;
+
+function createBegun({ source, settings }: BackendContext): Begun {
+  const sessions = createBoundedMap({ max: 10_000, ttlMs: secondPressMs, now: settings.now });
+  // The token is no longer valid, but no process keeps one.
+  const nameOf = (tokenHash: string) => createHash('sha256').update(tokenHash).digest('base64url');
+  return {
+    add(tokenHash, { content }) {
+      const { sessionId } = source.toStored(content);
+      if (sessionId !== undefined) sessions.set(nameOf(tokenHash), sessionId);
+    },
+    has(tokenHash, session) {
+      const sessionId = sessions.get(nameOf(tokenHash));
+      return sessionId !== undefined && sessionId === source.factsOf(session?.claims ?? {}).sessionId;
+    },
+  };
 }
 
 /** @throws {AuthError} `invalid_request` */
