@@ -211,7 +211,7 @@ describe('a failure that a callback reports', () => {
     ['server_error', 'hook_timeout', 'sign_in_failed', undefined],
     ['temporarily_unavailable', 'a_code_of_tomorrow', 'sign_in_failed', undefined],
     ['access_denied', null, 'access_denied', undefined],
-    ['access_denied', '', 'access_denied', undefined],
+    ['access_denied', '', 'sign_in_failed', undefined],
     ['access_denied', 'user_not_found', 'sign_in_failed', undefined],
     ['anything', 'anything', 'sign_in_failed', undefined],
     [null, null, 'sign_in_failed', undefined],
@@ -229,6 +229,16 @@ describe('a failure that a callback reports', () => {
     ['server_error', 'session_not_found', 'sign_in_failed', undefined],
   ] as const)('%s %s is %s', (error, errorCode, code, retryAfter) => {
     expect(callbackError(error, errorCode)).toMatchObject({ code, retryAfter });
+  });
+
+  it.each([
+    ['access_denied', '', 'signup_refused'],
+    ['invalid_request', '', 'signup_refused'],
+    ['server_error', '', 'sign_in_failed'],
+    ['access_denied', null, 'access_denied'],
+    ['access_denied', 'a_code_of_tomorrow', 'sign_in_failed'],
+  ] as const)('%s %j is %s where OAuth was started', (error, errorCode, code) => {
+    expect(callbackError(error, errorCode, true)).toMatchObject({ code });
   });
 });
 

@@ -273,6 +273,22 @@ describe('the callback', () => {
     expect(answer.text).toContain('href="/auth/login?prompt=login"');
   });
 
+  it('does not call a hook’s refusal of the new account canceled, and keeps returnTo', async () => {
+    await start();
+    const refused = '/auth/callback?error=access_denied&error_code=&error_description=Words+of+a+hook';
+    const visitor = app.visitor();
+    await visitor.get('/auth/login?provider=github&returnTo=/account');
+    const { status, text } = await visitor.get(refused);
+    expect([status, text.includes('This account can’t be created.'), text.includes('canceled')]).toEqual([
+      403,
+      true,
+      false,
+    ]);
+    expect(text).toContain('href="/auth/login?returnTo=%2Faccount&amp;prompt=login"');
+    // Anyone can write a query.
+    expect((await app.visitor().getJson(refused)).json.error.code).toBe('sign_in_failed');
+  });
+
   it('keeps returnTo for a sign-in that was canceled or whose code has expired', async () => {
     await start();
     const visitor = app.visitor();

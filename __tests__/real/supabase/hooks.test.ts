@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { postForm } from '../../support/backend-app.ts';
 import { totp } from '../../../stand-ins/supabase/totp.ts';
-import { expiry, sessionOf, useRealApp } from '../support/application.ts';
+import { expiry, followTo, sessionOf, useRealApp } from '../support/application.ts';
 import { describeOwnGoTrue } from '../support/describe-with.ts';
 import { createSigningKey } from '../support/gotrue.ts';
 import { startHook } from '../support/hook.ts';
@@ -69,6 +70,16 @@ describeOwnGoTrue('hooks of the project:', () => {
     expect([answer.status, answer.json.error.code, answer.text.includes(ownWords)]).toEqual([
       403,
       'signup_refused',
+      false,
+    ]);
+    // GoTrue: ?error=access_denied&error_code=&error_description=Words+of+the+project…
+    real.project.oauth.signIn({ sub: randomUUID(), email: newUser().email });
+    const visitor = real.app.visitor();
+    const start = await visitor.get('/auth/login?provider=keycloak');
+    const page = await visitor.get(await followTo(real.app, start.location));
+    expect([page.status, page.text.includes('signup_refused'), page.text.includes(ownWords)]).toEqual([
+      403,
+      true,
       false,
     ]);
     users.hook.answer = () => refusal(500);

@@ -77,8 +77,7 @@ export function callbackRoute(backend: BackendContext): AuthRoute {
       const { query } = request;
       try {
         const [error, errorCode, code] = [query.get('error'), query.get('error_code'), query.get('code')];
-        if (error !== null || errorCode !== null)
-          return await answerError(backend, request, callbackError(error, errorCode), errorCode);
+        if (error !== null || errorCode !== null) return await answerError(backend, request, error, errorCode);
         if (code !== null && code !== '') return await answerCode(backend, request, code, spendCode);
         // The first of the two links that confirm a changed address carries only a message.
         if (query.has('message')) return otherLinkAnswer(backend, request, request.home);
@@ -194,12 +193,14 @@ async function answerCode(
 async function answerError(
   backend: BackendContext,
   request: AuthRequest,
-  error: AuthError,
+  said: string | null,
   errorCode: string | null,
 ): Promise<Reply> {
   // Reloaded, or reached by the back button, after a sign-in that succeeded later.
   const pending = backend.flows.pending(request.cookies);
   if (pending.length === 0 && (await isSignedIn(request))) return redirect(303, request.urlOf(request.home));
+  const isOAuth = pending.some(({ kind }) => kind === 'oauth');
+  const error = callbackError(said, errorCode, isOAuth);
   if (error.code === 'code_rejected') {
     return handleUnusableCode(backend, request, [], { error, code: errorCode ?? undefined });
   }

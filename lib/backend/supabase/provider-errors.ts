@@ -181,11 +181,15 @@ export function endingOf(answer: ProviderResponse, isLongOver = true): string | 
 /**
  * The error in a callback's query: GoTrue's own code first, then OAuth's (RFC 6749 §4.1.2.1). Anyone can write a query, so it is
  * never an outage or a refused key, and no operator is warned. Only OAuth's bare `access_denied` is a cancellation.
+ *
+ * @param isOAuth whether the browser has started a sign-in that may create an account
  */
-export function callbackError(error: string | null, errorCode: string | null): AuthError {
+export function callbackError(error: string | null, errorCode: string | null, isOAuth = false): AuthError {
   const options = { reason: reasonOf(errorCode ?? error) };
-  const isCanceled = error === 'access_denied' && (errorCode === null || errorCode === '');
-  return failure(isCanceled ? 'access_denied' : callbackCode(errorCode), options);
+  if (error === 'access_denied' && errorCode === null) return failure('access_denied', options);
+  // The project's hooks alone have no code. There, the one that is asked before a user is created refuses.
+  const isRefused = isOAuth && errorCode === '' && error !== 'server_error';
+  return failure(isRefused ? 'signup_refused' : callbackCode(errorCode), options);
 }
 
 /** What a callback can be about; the other codes are about forms, and speak of fields that it does not have. */
