@@ -93,7 +93,8 @@ export function fromCookie(value: string): MemoryContent | undefined {
 function accessTokenOf(content: MemoryContent): string {
   const claims = JSON.stringify({ ...content, beganAt: undefined });
   const signature = createHash('sha512').update(claims).digest('base64url');
-  return `access.token.${signature}`;
+  const times = JSON.stringify({ exp: content.expiresAt / 1000, iat: content.issuedAt / 1000 });
+  return `access.${Buffer.from(times).toString('base64url')}.${signature}`;
 }
 
 /** The session as the source reads it. */

@@ -261,6 +261,26 @@ it('costs one call over processes of which one cannot verify the token', async (
   expect(provider.calls).toEqual(['refresh-1']);
 });
 
+it('renews an answer that no browser has, also in a process that cannot tell whether it is the provider’s', async () => {
+  const clock = createClock();
+  const provider = createMemoryProvider(clock);
+  const shared = createShared(clock.now);
+  const source = createMemorySource(provider, clock);
+  const unsure: typeof source.verify = async (...asked) => {
+    const verdict = await source.verify(...asked);
+    return verdict.kind === 'expired' ? { kind: 'unverifiable' } : verdict;
+  };
+  const one = createMemoryApp({ clock, provider, shared, source: { isSealed: false } });
+  const two = createMemoryApp({ clock, provider, shared, source: { isSealed: false, verify: unsure } });
+  const header = createMemoryBrowser(provider.issue('ada')).header();
+  clock.advance(tokenLifetimeMs);
+  // Its response is lost.
+  await visit(one, header);
+  clock.advance(tokenLifetimeMs);
+  expect((await visit(two, header)).session?.accessToken).toBe('access for refresh-3');
+  expect(provider.calls).toEqual(['refresh-1', 'refresh-2']);
+});
+
 it('does not send a token that a switch has spent, where only the record of that is left', async () => {
   const clock = createClock();
   const provider = createMemoryProvider(clock);

@@ -51,7 +51,7 @@ const sharedRecheckMs = 5_000;
 
 /**
  * How long a signed-out session must be remembered: a running refresh may return a token with its
- * whole lifetime left.
+ * whole lifetime left. Afterward only the provider's end keeps a copy of the cookie from being renewed.
  */
 export function revocationMs(tokenLifetimeMs: number): number {
   return Math.min(Math.max(tokenLifetimeMs, 0) + minRevocationMs, tokenMs);

@@ -87,7 +87,7 @@ export function isFor(answer: Answer, holder: Holder): boolean {
 }
 
 /** Whether the provider gave the newest token again, so that another process may exchange it at any time. */
-export function mayHaveLedOn(answer: Renewed | Ended): boolean {
+export function wasGivenAgain(answer: Renewed | Ended): boolean {
   return answer.kind === 'renewed' && answer.reissuedAt !== undefined;
 }
 

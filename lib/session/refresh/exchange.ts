@@ -6,7 +6,7 @@ import {
   closingMs,
   isFor,
   isKept,
-  mayHaveLedOn,
+  wasGivenAgain,
   openMs,
   refusedMs,
   superseded,
@@ -156,7 +156,7 @@ async function walkOn(answers: Answers, shared: SharedRefresh, found: StandingAn
   const { answer, ms } = found;
   if (answer.kind !== 'renewed' || answer.steps === 0) return found;
   const known = answers.lastOf(answer.token) ?? answer;
-  if (ms > closingMs && !mayHaveLedOn(answer) && !mayHaveLedOn(known)) return found;
+  if (ms > closingMs && !wasGivenAgain(answer) && !wasGivenAgain(known)) return found;
   const next = await shared.look(answer.token).catch(() => undefined);
   if (next?.answer.kind !== 'renewed' || next.answer.token === answer.token) return found;
   if (next.by !== undefined) return next;

@@ -3,7 +3,7 @@ import { noBackground } from '../../tools/background.ts';
 import type { Background } from '../../tools/background.ts';
 import { withDeadline } from '../../tools/deadline.ts';
 import { AuthError, causeOf } from '../../errors.ts';
-import { closingMs, createAnswers, isFor, mayHaveLedOn, weightOf } from './answers.ts';
+import { closingMs, createAnswers, isFor, wasGivenAgain, weightOf } from './answers.ts';
 import type { Ended, Holder, Renewed } from './answers.ts';
 import type { SharedCoordinator } from '../coordinator.ts';
 import type { Emit } from '../events.ts';
@@ -66,7 +66,7 @@ export function createRefresh(settings: {
     const answer = answers.lastOf(holder.token);
     if (answer === undefined || !isFor(answer, holder)) return undefined;
     // Where the provider gave the token again, another process may have exchanged it since.
-    return shared === undefined || !mayHaveLedOn(answer) ? answer : undefined;
+    return shared === undefined || !wasGivenAgain(answer) ? answer : undefined;
   }
 
   const flights = createFlights(createStart(parts, settings, resting), settled, background);

@@ -210,7 +210,7 @@ async function takeAnswer<Content>(
   replaced: readonly Holder[],
   asked: 'new' | RefreshVariant<Content> | undefined,
 ): Promise<Renewed<Content> | Old<Content>> {
-  const { source, emit } = context;
+  const { source, emit, now } = context;
   const isNew = asked === 'new';
   const verdict = await verifyStored(source, next, 'provider');
   if (verdict.kind === 'live') {
@@ -226,8 +226,9 @@ async function takeAnswer<Content>(
     return asked?.isReached(session) === false ? { kind: 'old', next } : answer;
   }
   // A new token that fails verification is an error, to avoid endless retries. The tokens are kept, because the old ones are spent:
-  // once they have expired, the next attempt renews them. Where their signature is wrong, each attempt fails while the answer stands.
-  if (isNew || verdict.kind !== 'expired') {
+  // once they have expired, the next attempt renews them, also where only the provider could verify them.
+  const isOver = verdict.kind === 'unverifiable' && isRenewalUrgent(next.token.claims, now());
+  if (isNew || (verdict.kind !== 'expired' && !isOver)) {
     const rejected = new AuthError('token_rejected', { reason: verdictReason(verdict) });
     if (isNew) emit({ type: 'refresh_failed', ...causeOf(rejected), ...subject(next) });
     throw rejected;
