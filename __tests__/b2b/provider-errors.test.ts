@@ -1,4 +1,3 @@
-import { messageOf } from '../../lib/errors.ts';
 import { callbackError, classifyFailure, failedRefresh, signInError } from '../../lib/b2b/provider-errors.ts';
 import { refusals, refusalStatuses, ssoMessage } from '../../lib/b2b/refusals.ts';
 import type { ProviderFailure } from '../../lib/b2b/provider-errors.ts';
@@ -100,14 +99,6 @@ describe('a refresh', () => {
     expect(() => failedRefresh(error)).toThrow(
       expect.objectContaining({ code: 'provider_unavailable', reason, retryAfter }),
     );
-  });
-
-  it.each([
-    [429, 'Sign-in is busy right now. Please try again in a moment.'],
-    [401, messageOf('provider_refused')],
-    [500, messageOf('provider_unavailable')],
-  ])('that fails with a %i says what is known', (status, message) => {
-    expect(() => failedRefresh({ status })).toThrow(expect.objectContaining({ message }));
   });
 
   it('that got no answer differs from one that failed', () => {

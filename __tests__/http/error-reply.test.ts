@@ -30,6 +30,14 @@ describe('an error in JSON', () => {
     });
   });
 
+  it('says what is known of an outage, as the page does', () => {
+    const messageFor = (reason: string): string =>
+      errorBody(new AuthError('provider_unavailable', { reason, retryAfter: 30 })).error.message;
+    expect(messageFor('rate_limited')).toBe('Sign-in is busy right now. Please try again in a moment.');
+    expect(messageFor('provider_refused')).toBe(new AuthError('provider_refused').message);
+    expect(messageFor('server_error')).toBe(new AuthError('provider_unavailable').message);
+  });
+
   it('has neither fields nor a redirect where there are none', () => {
     const { message } = new AuthError('forbidden');
     expect(errorBody(new AuthError('forbidden'))).toStrictEqual({ error: { status: 403, code: 'forbidden', message } });
@@ -55,6 +63,13 @@ describe('an error page', () => {
     expect(markup).toContain('Signed in as <strong dir="auto">grace@example.com</strong>');
     expect(markup).toContain('<a class="button" href="/login?prompt=login">Use another account</a>');
     expect(markup).not.toContain('ada@example.com');
+  });
+
+  it('names no account after a refused sign-in, which signed no one in', () => {
+    const request = bareRequest({ resolver: { cachedSession: () => bareSession } });
+    const markup = markupOf(errorReply(request, new NotAccepted()));
+    expect(markup).not.toContain('Signed in as');
+    expect(markup).toContain('<a class="button" href="/login?prompt=login">Use another account</a>');
   });
 
   it.each([

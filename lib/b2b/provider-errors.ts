@@ -1,5 +1,5 @@
-import { defined, isRecord } from '../tools/json.ts';
-import { AuthError, messageOf } from '../errors.ts';
+import { isRecord } from '../tools/json.ts';
+import { AuthError } from '../errors.ts';
 import { fitForEvent } from '../session/events.ts';
 import type { RefreshOutcome } from '../session/source.ts';
 import { codeForm, organizationMessage, ownFaults, passing, refusals } from './refusals.ts';
@@ -93,15 +93,8 @@ function refreshError(reason: string, cause: unknown, retryAfter = 5): AuthError
   return outage(reason, loggable(cause), retryAfter);
 }
 
-/** WorkOS was reached where it limits this server, or refuses its key. */
-const messages: ReadonlyMap<string, string> = new Map([
-  ['rate_limited', 'Sign-in is busy right now. Please try again in a moment.'],
-  ['provider_refused', messageOf('provider_refused')],
-]);
-
 function outage(reason: string, cause: unknown, retryAfter: number): AuthError {
-  const told = defined({ message: messages.get(reason) });
-  return new AuthError('provider_unavailable', { cause, reason: fitForEvent(reason), retryAfter, ...told });
+  return new AuthError('provider_unavailable', { cause, reason: fitForEvent(reason), retryAfter });
 }
 
 /** A sign-in that failed at the token endpoint. */

@@ -22,9 +22,10 @@ interface AcceptanceSettings {
 export class NotAccepted extends AuthError {
   readonly #account: string | undefined;
 
-  constructor(session: Session) {
+  /** @param session none where no one is signed in to it: a sign-in was refused */
+  constructor(session?: Session) {
     super('not_accepted');
-    this.#account = accountName(session);
+    this.#account = session && accountName(session);
   }
 
   get account(): string | undefined {

@@ -11,7 +11,7 @@ import type { ErrorBody } from '../types.ts';
 import { NotAccepted } from './accept.ts';
 import type { OnError } from './adapter.ts';
 import type { AuthRequest } from './request.ts';
-import { errorPage } from '../pages/error-page.ts';
+import { errorPage, isBusy, isKeyRefused } from '../pages/error-page.ts';
 import type { ErrorPageParts } from '../pages/error-page.ts';
 import { askingSignInUrl, otherAccountUrl } from '../pages/page.ts';
 import { accountName, duration, sharedText } from '../pages/texts.ts';
@@ -148,8 +148,11 @@ function isLoading({ req, query }: AuthRequest): boolean {
   return req.method === 'GET' && !query.has('error');
 }
 
-/** As the built-in pages say it: a limit names the wait. */
-function messageFor({ code, message, retryAfter }: AuthError): string {
+/** As the built-in pages say it: what is known of an outage, and a limit names the wait. */
+function messageFor(error: AuthError): string {
+  const { code, message, retryAfter } = error;
+  if (isKeyRefused(error)) return messageOf('provider_refused');
+  if (isBusy(error)) return 'Sign-in is busy right now. Please try again in a moment.';
   if (code !== 'rate_limited' || retryAfter === undefined) return message;
   const what = message === messageOf(code) ? sharedText.rate_limited : message;
   return `${what} ${sharedText.retryIn.replace('{time}', duration(retryAfter))}`;

@@ -116,13 +116,18 @@ function explanation({ error, account, hasSession, brand }: ErrorPageParts): Htm
 /** What is known of an outage: its `reason` says where the provider was reached, and did not do it. */
 function wordsOf(error: AuthError, text: Brand['text']): HtmlValue {
   if (isKeyRefused(error)) return text.provider_refused;
-  if (error.code === 'provider_unavailable' && error.reason === 'rate_limited') return text.providerBusy;
+  if (isBusy(error)) return text.providerBusy;
   return isGeneral(error) ? text[error.code] : error.message;
 }
 
 /** Waiting does not help then. The session is kept, so it counts as an outage. */
-function isKeyRefused({ code, reason }: AuthError): boolean {
+export function isKeyRefused({ code, reason }: AuthError): boolean {
   return code === 'provider_unavailable' && reason === 'provider_refused';
+}
+
+/** Whether the provider was reached, and limits the app. */
+export function isBusy({ code, reason }: AuthError): boolean {
+  return code === 'provider_unavailable' && reason === 'rate_limited';
 }
 
 function isGeneral({ message, code }: AuthError): boolean {
