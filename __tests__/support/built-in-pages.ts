@@ -325,7 +325,11 @@ function codePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
     'code, closed': codePage(site, request, {
       ...again,
       step: 'code',
-      error: failure('rate_limited', { retryAfter: 700, reason: tooManyCodes }),
+      error: new FormProblem('form', 'codesLimited', 'none', {
+        code: 'rate_limited',
+        retryAfter: 700,
+        reason: tooManyCodes,
+      }),
     }),
     sso: ssoPage(site, request, state),
     'sso, unavailable': ssoPage(site, request, { ...again, error: failure('sso_unavailable') }),

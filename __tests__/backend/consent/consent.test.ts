@@ -692,6 +692,16 @@ describe('a request that cannot go on', () => {
     expect(paths.filter((path) => /consent|authorizations/.test(path) && !path.includes('a'.repeat(32)))).toEqual([]);
   });
 
+  it('says that something is missing where no authorization is named', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const page = await visitor.get('/oauth/consent');
+    expect([page.status, page.text]).toEqual([400, expect.stringContaining('Something in this request is missing')]);
+    const posted = await visitor.postJson('/oauth/consent', { action: 'allow' });
+    expect([posted.status, posted.json.error.code]).toEqual([400, 'invalid_request']);
+    expect(app.supabase.requests.some(({ url }) => url.pathname.includes('authorizations'))).toBe(false);
+  });
+
   it('tells the application why', async () => {
     const reasons: unknown[] = [];
     await start({
@@ -712,13 +722,6 @@ describe('a request that cannot go on', () => {
       'oauth_authorization_not_found',
       'validation_failed',
     ]);
-  });
-
-  it('says so for a form without one', async () => {
-    await start();
-    const visitor = await app.signedIn();
-    expect(isStartAgain(await postForm(visitor, '/oauth/consent', { action: 'allow' }))).toBe(true);
-    expect(app.supabase.requests.some(({ url }) => url.pathname.includes('authorizations'))).toBe(false);
   });
 
   it('after ten minutes', async () => {

@@ -234,6 +234,7 @@ describe('another email', () => {
     const next = await postForm(visitor, path, { email: ada.email, codesAt });
     const words = 'Too many wrong codes. The link in the email still works. Try again in 14 minutes.';
     expect([next.status, next.text.includes(words), next.text.includes(' disabled')]).toEqual([200, true, true]);
+    for (const { text } of [closed, next]) expect(text).not.toContain('enter the code');
     const link = { token_hash: lastMail().tokenHash, type: 'magiclink' };
     expect((await postForm(app.visitor(), '/auth/confirm', link)).status).toBe(303);
     app.clock.advance(14 * 60_000);
@@ -259,7 +260,10 @@ describe('another email', () => {
     await messageTo({});
     expect((await messageTo({})).error.message).toMatch(/^We can’t send another email yet. Try again in \d+ seconds.$/);
     for (let count = 0; count < 5; count += 1) await messageTo({ code: String(123_456 + count) });
-    expect((await messageTo({ code: '234567' })).error.message).toBe('Too many wrong codes. Try again in 15 minutes.');
+    const closed = await app.visitor().postJson(path, { email: ada.email, code: '234567' });
+    expect([closed.status, closed.json.error.code]).toEqual([429, 'rate_limited']);
+    const words = 'Too many wrong codes. The link in the email still works. Try again in 15 minutes.';
+    expect(closed.json.error.message).toBe(words);
   });
 
   it('that the backend refuses is an event, and gets the same answer', async () => {

@@ -623,15 +623,16 @@ describe('a signed-in user', () => {
       const page = await postForm(visitor, '/auth/password', { ...given, password: fresh });
       expect(page.status).toBe(422);
       expect(page.text).toContain('id="currentPassword-error"');
+      const isWrong = given.currentPassword === 'wrong';
+      expect(page.text).toContain(isWrong ? 'The current password isn’t correct.' : 'Enter your password.');
       const answer = await visitor.postJson('/auth/password', { ...given, password: fresh });
       expect([answer.status, answer.json.error.code]).toEqual([422, 'current_password_wrong']);
       expect((await visitor.getJson('/api/me')).status).toBe(200);
       expect(app.supabase.calls('update-user')).toBe(0);
-      const isAsked = given.currentPassword === 'wrong';
-      expect(app.supabase.calls('password')).toBe(isAsked ? 3 : 1);
+      expect(app.supabase.calls('password')).toBe(isWrong ? 3 : 1);
       // Whether the address was changed elsewhere.
-      expect(app.supabase.calls('user')).toBe(isAsked ? 2 : 0);
-      const reason = isAsked ? { reason: 'invalid_credentials' } : {};
+      expect(app.supabase.calls('user')).toBe(isWrong ? 2 : 0);
+      const reason = isWrong ? { reason: 'invalid_credentials' } : {};
       const event = { adapter: 'backend', type: 'sign_in_failed', code: 'current_password_wrong', ...reason };
       expect(app.events.filter(({ type }) => type === 'sign_in_failed')).toEqual([event, event]);
     },

@@ -47,9 +47,10 @@ const callLifeMs = 25_000;
 const idForm = /^[\w-]{8,128}$/;
 const maxScopes = 20;
 
-/** @throws {AuthError} `authorization_expired` for a value that cannot be an authorization's id */
+/** @throws {AuthError} `invalid_request` without a value, `authorization_expired` for one that cannot be an authorization's id */
 export function readAuthorizationId(value: string | null | undefined): string {
-  if (typeof value === 'string' && idForm.test(value)) return value;
+  if (value === null || value === undefined) throw new AuthError('invalid_request');
+  if (idForm.test(value)) return value;
   throw new AuthError('authorization_expired', { reason: 'malformed' });
 }
 

@@ -40,7 +40,9 @@ export function codePage(site: Site, request: PageRequest, state: CodeState): Re
     },
     heading: isAddress ? text.codeHeading : text.codeSentHeading,
     ...(isAddress ? {} : { emblem: 'envelope', leadRole: 'status' }),
-    lead: isAddress ? text.codeText : fillIn(text.emailCodeSentText, { email: state.email ?? '' }, emphasis),
+    lead: isAddress
+      ? text.codeText
+      : !isClosed(state) && fillIn(text.emailCodeSentText, { email: state.email ?? '' }, emphasis),
     error: state.error,
     hasForm: true,
     isStep: true,
@@ -70,12 +72,17 @@ function codeForm(site: Site, request: PageRequest, state: CodeState, error: For
   const fields = codeFields(site, {
     code: 'digits',
     error,
-    isClosed: isClosedFor(state) || codesOpen !== undefined,
+    isClosed: isClosed(state),
     label: text.signInButton,
   });
   return html`${postForm(action, { ...hidden, ...openingOf(resend) }, fields)}
 <p class="hint">${text.mailHint}</p>
 ${resendForm(site, request, { action, hidden: { ...hidden, ...codesOpenOf(codesOpen) }, label: text.codeResendButton, resend })}`;
+}
+
+/** Whether the field takes no code: then the page asks for none. */
+function isClosed(state: CodeState): boolean {
+  return isClosedFor(state) || state.codesOpen !== undefined;
 }
 
 /** The hidden field by which the next email's page knows that its code is refused. */
@@ -93,8 +100,7 @@ function codeErrorOf({ text }: Site, { error, codesOpen }: CodeState): FormError
   if (error === undefined) {
     return codesOpen && { message: text.codesLimited, field: 'form', tone: 'next', retryAfter: codesOpen.seconds };
   }
-  const shown = formErrorOf(error, text);
   // Until when stands in place of the button.
   if (error.reason === mailedBefore) return { message: text.codeEmailsLimited, field: 'form', tone: 'next' };
-  return isClosedFor({ error }) ? { ...shown, message: text.codesLimited } : shown;
+  return formErrorOf(error, text);
 }

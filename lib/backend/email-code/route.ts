@@ -1,3 +1,4 @@
+import { defined } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { Fields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/request.ts';
@@ -100,9 +101,19 @@ async function enterCode(backend: BackendContext, request: AuthRequest, form: Co
       const result = await auth.verifyOtp({ email, token, type: 'email' });
       return unwrap(result).session;
     });
-  const issued = await attempts.runMailedCode(request.req, email, () => check().catch(asWrongCode).catch(asBadAddress));
+  const issued = await attempts
+    .runMailedCode(request.req, email, () => check().catch(asWrongCode).catch(asBadAddress))
+    .catch(asCodesLimited);
   if (issued === null) throw new AuthError('token_rejected');
   return completeSignIn(backend, request, issued, returnTo);
+}
+
+/** Codes are refused for a while; the link in the same email is not. */
+function asCodesLimited(error: unknown): never {
+  if (!(error instanceof AuthError) || error.reason !== tooManyCodes) throw error;
+  const { code, reason, retryAfter } = error;
+  const message = 'Too many wrong codes. The link in the email still works.';
+  throw new FormProblem('form', 'codesLimited', message, { code, reason, ...defined({ retryAfter }) });
 }
 
 /**

@@ -6,7 +6,7 @@ import type { BackendSession } from '../../types.ts';
 import { tokenLifetimeMs } from '../../session/jwt.ts';
 import { asIssued, isSessionOver, providersOf } from '../supabase/account.ts';
 import type { BackendContext } from '../context.ts';
-import { rethrowAs, foldAccount } from '../forms/fields.ts';
+import { FormProblem, rethrowAs, foldAccount } from '../forms/fields.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
 import type { BackendSource } from '../supabase/session-source.ts';
 import { rethrowStaleKeys } from '../supabase/provider-errors.ts';
@@ -69,7 +69,10 @@ async function checkPassword(
   request: AuthRequest,
   { email, password, ...options }: Credentials,
 ): Promise<SdkSession> {
-  if (password === '') throw new AuthError('current_password_wrong');
+  if (password === '') {
+    const code = 'current_password_wrong';
+    throw new FormProblem('currentPassword', 'passwordMissing', 'The current password is missing.', { code });
+  }
   const signIn = async ({ auth, unwrap }: SupabaseCall) =>
     unwrap(await auth.signInWithPassword({ email, password, options })).session;
   const ask = () => supabase.call(request, signIn, { signsIn: false });
