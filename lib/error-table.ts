@@ -14,7 +14,7 @@ interface ErrorRow {
 export const errorTable = {
   invalid_request: {
     status: 400,
-    message: 'Something in this request is missing or wrong. Go back and try again.',
+    message: 'Something in this request is missing or wrong. Go back and try again, or open the link again.',
     when: 'A parameter or body is malformed.',
   },
   invalid_host: {
@@ -65,7 +65,7 @@ export const errorTable = {
   },
   captcha_failed: {
     status: 400,
-    message: 'We couldn’t verify the captcha. Reload the page and try again.',
+    message: 'We couldn’t verify the captcha. Reload the page and try again, or contact support.',
     when: 'The backend demands a captcha and refuses the answer.',
   },
   unauthenticated: {

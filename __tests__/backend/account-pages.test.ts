@@ -264,7 +264,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     refused(
       '400, no form may be sent',
       'This link doesn’t work anymore',
-      'alert: It has been used or has expired, or a newer email replaced it. If you haven’t opened the link in the email to your other address, try that one.',
+      'alert: It has been used or has expired, or a newer email replaced it. If a second email went to your other address, open its link, too.',
       `Sign in → /auth/login?${queried}`,
     ),
   ),
@@ -530,7 +530,6 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     refused(
       '429',
       'Check your email',
-      codeSent,
       'alert: Too many wrong codes. The link in the email still works. Try again in 12 minutes.',
       ...codeSentForm(code.closed, { button: '  [Sign in] disabled' }),
     ),

@@ -3,7 +3,7 @@ import type { Translation } from '../backend/pages/text.ts';
 /** The texts of the built-in pages in German. */
 export const de: Translation = {
   invalid_request:
-    'In dieser Anfrage fehlt etwas, oder etwas ist falsch. Gehen Sie zurück und versuchen Sie es erneut.',
+    'In dieser Anfrage fehlt etwas, oder etwas ist falsch. Gehen Sie zurück und versuchen Sie es erneut, oder öffnen Sie den Link noch einmal.',
   invalid_host: 'Diese Adresse kann hier nicht verwendet werden. Öffnen Sie die App unter ihrer eigenen Adresse.',
   sign_in_failed:
     'Die Anmeldung hat nicht funktioniert. Versuchen Sie es erneut oder melden Sie sich auf andere Weise an.',
@@ -17,7 +17,8 @@ export const de: Translation = {
   authorization_expired: 'Diese Anfrage ist abgelaufen, wurde schon beantwortet oder gehört zu einem anderen Konto.',
   redirect_refused:
     'Diese App kann nicht verbunden werden, weil ihre Adresse nicht sicher ist. Wenden Sie sich an den Anbieter der App.',
-  captcha_failed: 'Wir konnten das Captcha nicht prüfen. Laden Sie die Seite neu und versuchen Sie es erneut.',
+  captcha_failed:
+    'Wir konnten das Captcha nicht prüfen. Laden Sie die Seite neu und versuchen Sie es erneut, oder wenden Sie sich an den Support.',
   unauthenticated: 'Sie sind abgemeldet oder Ihre Sitzung wurde beendet.',
   fresh_sign_in_required: 'Bitte melden Sie sich erneut an, um fortzufahren.',
   invalid_token: 'Ihr Zugang gilt hier nicht oder ist abgelaufen. Melden Sie sich erneut an.',
@@ -150,7 +151,7 @@ export const de: Translation = {
     'Er wurde bereits verwendet, ist abgelaufen oder wurde durch eine neuere E-Mail ersetzt. Fordern Sie einen neuen an, um Ihr Passwort zu wählen.',
   newLinkButton: 'Neuen Link anfordern',
   changeLinkExpiredText:
-    'Er wurde bereits verwendet, ist abgelaufen oder wurde durch eine neuere E-Mail ersetzt. Wenn Sie den Link in der E-Mail an Ihre andere Adresse noch nicht geöffnet haben, versuchen Sie es mit diesem.',
+    'Er wurde bereits verwendet, ist abgelaufen oder wurde durch eine neuere E-Mail ersetzt. Falls eine zweite E-Mail an Ihre andere Adresse ging, öffnen Sie auch deren Link.',
   mailHint:
     'Nichts angekommen? Sehen Sie im Spam-Ordner nach. Wenn auch dort nichts ist, beginnen Sie in einer Stunde noch einmal von vorn.',
   resendButton: 'E-Mail erneut senden',

@@ -2,7 +2,8 @@ import type { Translation } from '../backend/pages/text.ts';
 
 /** The texts of the built-in pages in Spanish. */
 export const es: Translation = {
-  invalid_request: 'En esta solicitud falta algo o hay algo incorrecto. Vuelve atrás e inténtalo de nuevo.',
+  invalid_request:
+    'En esta solicitud falta algo o hay algo incorrecto. Vuelve atrás e inténtalo de nuevo, o abre otra vez el enlace.',
   invalid_host: 'Esta dirección no se puede usar aquí. Abre la aplicación en su propia dirección.',
   sign_in_failed: 'No se ha podido iniciar sesión. Inténtalo de nuevo o elige otra forma de iniciar sesión.',
   action_failed: 'No ha funcionado. Inténtalo de nuevo o contacta con soporte.',
@@ -14,7 +15,8 @@ export const es: Translation = {
   authorization_expired: 'Esta solicitud ha caducado, ya se ha respondido o pertenece a otra cuenta.',
   redirect_refused:
     'Esta aplicación no se puede conectar porque su dirección no es segura. Contacta con sus desarrolladores.',
-  captcha_failed: 'No hemos podido verificar el captcha. Vuelve a cargar la página e inténtalo de nuevo.',
+  captcha_failed:
+    'No hemos podido verificar el captcha. Vuelve a cargar la página e inténtalo de nuevo, o contacta con soporte.',
   unauthenticated: 'Has cerrado sesión o tu sesión ha terminado.',
   fresh_sign_in_required: 'Vuelve a iniciar sesión para continuar.',
   invalid_token: 'Tu acceso no es válido aquí o ha caducado. Vuelve a iniciar sesión.',
@@ -135,7 +137,7 @@ export const es: Translation = {
     'Ya se ha usado, ha caducado o un correo más reciente lo ha sustituido. Solicita uno nuevo para elegir tu contraseña.',
   newLinkButton: 'Solicitar un enlace nuevo',
   changeLinkExpiredText:
-    'Ya se ha usado, ha caducado o un correo más reciente lo ha sustituido. Si no has abierto el enlace del correo enviado a tu otra dirección, prueba con ese.',
+    'Ya se ha usado, ha caducado o un correo más reciente lo ha sustituido. Si recibiste un segundo correo en tu otra dirección, abre también su enlace.',
   mailHint:
     '¿No te ha llegado? Mira en la carpeta de correo no deseado. Si no está ahí, empieza de nuevo dentro de una hora.',
   resendButton: 'Reenviar correo',

@@ -2,7 +2,8 @@ import type { Translation } from '../backend/pages/text.ts';
 
 /** The texts of the built-in pages in French. */
 export const fr: Translation = {
-  invalid_request: 'Cette demande est incomplète ou incorrecte. Revenez en arrière et réessayez.',
+  invalid_request:
+    'Cette demande est incomplète ou incorrecte. Revenez en arrière et réessayez, ou ouvrez de nouveau le lien.',
   invalid_host: 'Cette adresse ne peut pas être utilisée ici. Ouvrez l’application à sa propre adresse.',
   sign_in_failed: 'La connexion a échoué. Réessayez ou choisissez un autre moyen de connexion.',
   action_failed: 'Cela n’a pas fonctionné. Réessayez ou contactez l’assistance.',
@@ -15,7 +16,7 @@ export const fr: Translation = {
   authorization_expired: 'Cette demande a expiré, a déjà reçu une réponse ou concerne un autre compte.',
   redirect_refused:
     'Cette application ne peut pas être connectée, car son adresse n’est pas sûre. Contactez son éditeur.',
-  captcha_failed: 'Nous n’avons pas pu vérifier le captcha. Rechargez la page et réessayez.',
+  captcha_failed: 'Nous n’avons pas pu vérifier le captcha. Rechargez la page et réessayez, ou contactez l’assistance.',
   unauthenticated: 'Aucune session n’est ouverte, ou votre session a pris fin.',
   fresh_sign_in_required: 'Veuillez vous reconnecter pour continuer.',
   invalid_token: 'Votre accès n’est pas valable ici, ou il a expiré. Reconnectez-vous.',
@@ -144,7 +145,7 @@ export const fr: Translation = {
     'Il a déjà été utilisé, a expiré ou a été remplacé par un e-mail plus récent. Demandez-en un nouveau pour choisir votre mot de passe.',
   newLinkButton: 'Demander un nouveau lien',
   changeLinkExpiredText:
-    'Il a déjà été utilisé, a expiré ou a été remplacé par un e-mail plus récent. Si vous n’avez pas ouvert le lien de l’e-mail envoyé à votre autre adresse, essayez celui-là.',
+    'Il a déjà été utilisé, a expiré ou a été remplacé par un e-mail plus récent. Si un second e-mail a été envoyé à votre autre adresse, ouvrez aussi son lien.',
   mailHint:
     'Rien reçu ? Regardez dans vos courriers indésirables. S’il n’y a rien là non plus, recommencez depuis le début dans une heure.',
   resendButton: 'Renvoyer l’e-mail',

@@ -2,7 +2,8 @@ import type { Translation } from '../backend/pages/text.ts';
 
 /** The texts of the built-in pages in Italian. */
 export const it: Translation = {
-  invalid_request: 'In questa richiesta manca qualcosa o qualcosa è errato. Torna indietro e riprova.',
+  invalid_request:
+    'In questa richiesta manca qualcosa o qualcosa è errato. Torna indietro e riprova, oppure apri di nuovo il link.',
   invalid_host: 'Questo indirizzo non può essere usato qui. Apri l’app al suo indirizzo.',
   sign_in_failed: 'Accesso non riuscito. Riprova o scegli un altro metodo di accesso.',
   action_failed: 'Non ha funzionato. Riprova o contatta l’assistenza.',
@@ -14,7 +15,8 @@ export const it: Translation = {
   authorization_expired: 'Questa richiesta è scaduta, ha già avuto risposta o appartiene a un altro account.',
   redirect_refused:
     'Questa app non può essere collegata perché il suo indirizzo non è sicuro. Contatta chi l’ha sviluppata.',
-  captcha_failed: 'Non siamo riusciti a verificare il captcha. Ricarica la pagina e riprova.',
+  captcha_failed:
+    'Non siamo riusciti a verificare il captcha. Ricarica la pagina e riprova, oppure contatta l’assistenza.',
   unauthenticated: 'Non hai effettuato l’accesso, oppure la sessione è terminata.',
   fresh_sign_in_required: 'Accedi di nuovo per continuare.',
   invalid_token: 'Il tuo accesso non è valido qui oppure è scaduto. Accedi di nuovo.',
@@ -136,7 +138,7 @@ export const it: Translation = {
     'È già stato usato, è scaduto o è stato sostituito da un’email più recente. Richiedine uno nuovo per scegliere la tua password.',
   newLinkButton: 'Richiedi un nuovo link',
   changeLinkExpiredText:
-    'È già stato usato, è scaduto o è stato sostituito da un’email più recente. Se non hai aperto il link nell’email inviata all’altro tuo indirizzo, prova con quello.',
+    'È già stato usato, è scaduto o è stato sostituito da un’email più recente. Se una seconda email è stata inviata all’altro tuo indirizzo, apri anche il suo link.',
   mailHint: 'Non è arrivata? Controlla la cartella spam. Se non è nemmeno lì, ricomincia da capo tra un’ora.',
   resendButton: 'Invia di nuovo l’email',
   backToSignIn: 'Torna all’accesso',

@@ -2,7 +2,8 @@ import type { Translation } from '../backend/pages/text.ts';
 
 /** The texts of the built-in pages in Dutch. */
 export const nl: Translation = {
-  invalid_request: 'In dit verzoek ontbreekt iets of klopt iets niet. Ga terug en probeer het opnieuw.',
+  invalid_request:
+    'In dit verzoek ontbreekt iets of klopt iets niet. Ga terug en probeer het opnieuw, of open de link nog een keer.',
   invalid_host: 'Dit adres kan hier niet worden gebruikt. Open de app op het eigen adres.',
   sign_in_failed: 'Inloggen is niet gelukt. Probeer het opnieuw of kies een andere manier om in te loggen.',
   action_failed: 'Dat is niet gelukt. Probeer het opnieuw of neem contact op met support.',
@@ -14,7 +15,8 @@ export const nl: Translation = {
   authorization_expired: 'Dit verzoek is verlopen, al beantwoord of hoort bij een ander account.',
   redirect_refused:
     'Deze app kan niet worden gekoppeld, omdat het adres van de app niet veilig is. Neem contact op met de makers.',
-  captcha_failed: 'We konden de captcha niet controleren. Laad de pagina opnieuw en probeer het nog eens.',
+  captcha_failed:
+    'We konden de captcha niet controleren. Laad de pagina opnieuw en probeer het nog eens, of neem contact op met support.',
   unauthenticated: 'Je bent uitgelogd of je sessie is afgelopen.',
   fresh_sign_in_required: 'Log opnieuw in om door te gaan.',
   invalid_token: 'Je toegang is hier niet geldig of is verlopen. Log opnieuw in.',
@@ -136,7 +138,7 @@ export const nl: Translation = {
     'Hij is al gebruikt, verlopen of vervangen door een nieuwere e-mail. Vraag een nieuwe aan om je wachtwoord te kiezen.',
   newLinkButton: 'Nieuwe link aanvragen',
   changeLinkExpiredText:
-    'Deze is al gebruikt, verlopen of vervangen door een nieuwere e-mail. Heb je de link in de e-mail naar je andere adres nog niet geopend, probeer dan die.',
+    'Deze is al gebruikt, verlopen of vervangen door een nieuwere e-mail. Is er een tweede e-mail naar je andere adres gestuurd, open dan ook de link daarin.',
   mailHint: 'Niets ontvangen? Kijk in je spammap. Staat daar ook niets, begin dan over een uur opnieuw.',
   resendButton: 'E-mail opnieuw sturen',
   backToSignIn: 'Terug naar inloggen',

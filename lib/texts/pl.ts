@@ -2,7 +2,8 @@ import type { Translation } from '../backend/pages/text.ts';
 
 /** The texts of the built-in pages in Polish. */
 export const pl: Translation = {
-  invalid_request: 'W tym żądaniu czegoś brakuje lub coś jest nieprawidłowe. Wróć i spróbuj ponownie.',
+  invalid_request:
+    'W tym żądaniu czegoś brakuje lub coś jest nieprawidłowe. Wróć i spróbuj ponownie lub jeszcze raz otwórz link.',
   invalid_host: 'Tego adresu nie można tutaj użyć. Otwórz aplikację pod jej własnym adresem.',
   sign_in_failed: 'Nie udało się zalogować. Spróbuj ponownie lub wybierz inny sposób logowania.',
   action_failed: 'To się nie udało. Spróbuj ponownie lub skontaktuj się z pomocą techniczną.',
@@ -15,7 +16,8 @@ export const pl: Translation = {
   authorization_expired: 'Ta prośba wygasła, została już rozpatrzona lub dotyczy innego konta.',
   redirect_refused:
     'Tej aplikacji nie można połączyć, ponieważ jej własny adres nie jest bezpieczny. Skontaktuj się z jej twórcami.',
-  captcha_failed: 'Nie udało się zweryfikować testu CAPTCHA. Odśwież stronę i spróbuj ponownie.',
+  captcha_failed:
+    'Nie udało się zweryfikować testu CAPTCHA. Odśwież stronę i spróbuj ponownie lub skontaktuj się z pomocą techniczną.',
   unauthenticated: 'Wylogowano Cię lub Twoja sesja się zakończyła.',
   fresh_sign_in_required: 'Zaloguj się ponownie, aby kontynuować.',
   invalid_token: 'Twój dostęp nie jest tutaj ważny lub wygasł. Zaloguj się ponownie.',
@@ -133,7 +135,7 @@ export const pl: Translation = {
   linkExpiredText: 'Został już użyty, wygasł lub zastąpił go nowszy e-mail. Poproś o nowy, aby ustawić hasło.',
   newLinkButton: 'Poproś o nowy link',
   changeLinkExpiredText:
-    'Został już użyty, wygasł lub zastąpił go nowszy e-mail. Jeśli link z e-maila na drugi adres nie został jeszcze otwarty, spróbuj tamtego.',
+    'Został już użyty, wygasł lub zastąpił go nowszy e-mail. Jeśli na drugi adres przyszedł drugi e-mail, otwórz też link z niego.',
   mailHint: 'Nic nie przyszło? Sprawdź folder ze spamem. Jeśli tam też nic nie ma, zacznij od nowa za godzinę.',
   resendButton: 'Wyślij wiadomość ponownie',
   backToSignIn: 'Wróć do logowania',

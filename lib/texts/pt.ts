@@ -2,7 +2,7 @@ import type { Translation } from '../backend/pages/text.ts';
 
 /** The texts of the built-in pages in Portuguese, as in Brazil. */
 export const pt: Translation = {
-  invalid_request: 'Falta algo nesta solicitação ou há algo incorreto. Volte e tente novamente.',
+  invalid_request: 'Falta algo nesta solicitação ou há algo incorreto. Volte e tente novamente ou abra o link de novo.',
   invalid_host: 'Este endereço não pode ser usado aqui. Abra o aplicativo no endereço dele.',
   sign_in_failed: 'Não foi possível fazer login. Tente novamente ou escolha outra forma de entrar.',
   action_failed: 'Não funcionou. Tente novamente ou fale com o suporte.',
@@ -14,7 +14,7 @@ export const pt: Translation = {
   authorization_expired: 'Esta solicitação expirou, já foi respondida ou pertence a outra conta.',
   redirect_refused:
     'Este aplicativo não pode ser conectado porque o endereço dele não é seguro. Fale com os desenvolvedores dele.',
-  captcha_failed: 'Não conseguimos verificar o captcha. Recarregue a página e tente novamente.',
+  captcha_failed: 'Não conseguimos verificar o captcha. Recarregue a página e tente novamente ou fale com o suporte.',
   unauthenticated: 'Você saiu da conta ou sua sessão terminou.',
   fresh_sign_in_required: 'Entre novamente para continuar.',
   invalid_token: 'Seu acesso não é válido aqui ou expirou. Entre novamente.',
@@ -129,7 +129,7 @@ export const pt: Translation = {
     'Ele já foi usado, expirou ou foi substituído por um e-mail mais recente. Solicite um novo para escolher sua senha.',
   newLinkButton: 'Solicitar um novo link',
   changeLinkExpiredText:
-    'Ele já foi usado, expirou ou foi substituído por um e-mail mais recente. Se você ainda não abriu o link do e-mail enviado ao seu outro endereço, tente esse.',
+    'Ele já foi usado, expirou ou foi substituído por um e-mail mais recente. Se um segundo e-mail foi enviado ao seu outro endereço, abra também o link dele.',
   mailHint: 'Não recebeu? Confira a pasta de spam. Se também não estiver lá, comece de novo em uma hora.',
   resendButton: 'Reenviar e-mail',
   backToSignIn: 'Voltar ao login',

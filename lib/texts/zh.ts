@@ -2,7 +2,7 @@ import type { Translation } from '../backend/pages/text.ts';
 
 /** The texts of the built-in pages in Chinese, simplified. */
 export const zh: Translation = {
-  invalid_request: '此请求缺少内容或有误。请返回并重试。',
+  invalid_request: '此请求缺少内容或有误。请返回并重试，或重新打开链接。',
   invalid_host: '此地址无法在这里使用。请通过应用自己的地址打开。',
   sign_in_failed: '登录未成功。请重试，或选择其他登录方式。',
   action_failed: '操作未成功。请重试或联系客服。',
@@ -12,7 +12,7 @@ export const zh: Translation = {
   link_expired: '此链接已被使用、已过期，或已被更新的邮件取代。请打开最新的邮件，或重新获取链接。',
   authorization_expired: '此请求已过期、已处理，或属于其他账号。',
   redirect_refused: '无法连接此应用，因为其自身的地址不安全。请联系该应用的开发者。',
-  captcha_failed: '人机验证未通过。请重新加载页面后重试。',
+  captcha_failed: '人机验证未通过。请重新加载页面后重试，或联系支持团队。',
   unauthenticated: '您已退出登录，或会话已结束。',
   fresh_sign_in_required: '请重新登录后继续。',
   invalid_token: '您的访问权限在此无效或已过期。请重新登录。',
@@ -122,7 +122,7 @@ export const zh: Translation = {
   linkExpiredText: '链接已被使用、已过期，或已被更新的邮件取代。请重新获取链接以设置密码。',
   newLinkButton: '获取新链接',
   changeLinkExpiredText:
-    '它已被使用、已过期，或已被更新的邮件取代。如果您尚未打开发送到另一个邮箱的邮件中的链接，请尝试该链接。',
+    '它已被使用、已过期，或已被更新的邮件取代。如果还有一封邮件发送到了您的另一个邮箱，请也打开其中的链接。',
   mailHint: '没有收到？请查看垃圾邮件文件夹。如果那里也没有，请一小时后重新开始。',
   resendButton: '重新发送邮件',
   backToSignIn: '返回登录',

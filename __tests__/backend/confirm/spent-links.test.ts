@@ -117,7 +117,7 @@ describe('where "Request a new one" is said, a button does it', () => {
   it('after a spent link of a changed address nothing claims one: the other link still works', async () => {
     await start();
     const text = await openSpent('email_change');
-    expect(text).toContain('If you haven’t opened the link in the email to your other address, try that one.');
+    expect(text).toContain('If a second email went to your other address, open its link, too.');
     expect(text).not.toContain('Request a new');
     expect(browser.links().map(({ label }) => label)).toEqual(['Sign in']);
   });

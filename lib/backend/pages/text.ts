@@ -43,7 +43,7 @@ const kernelTexts = {
     'It has been used or has expired, or a newer email replaced it. Request a new one to choose your password.',
   newLinkButton: 'Request a new link',
   changeLinkExpiredText:
-    'It has been used or has expired, or a newer email replaced it. If you haven’t opened the link in the email to your other address, try that one.',
+    'It has been used or has expired, or a newer email replaced it. If a second email went to your other address, open its link, too.',
   mailHint: 'Didn’t get it? Check your spam folder. If it’s not there, start again in an hour.',
   resendButton: 'Resend email',
   backToSignIn: 'Back to sign-in',
