@@ -65,11 +65,11 @@ describe('an error page', () => {
     expect(markup).not.toContain('ada@example.com');
   });
 
-  it('names no account after a refused sign-in, which signed no one in', () => {
-    const request = bareRequest({ resolver: { cachedSession: () => bareSession } });
-    const markup = markupOf(errorReply(request, new NotAccepted()));
+  it('names the account of a refused sign-in, and calls no one signed in', () => {
+    const refused = new NotAccepted({ ...bareSession, user: { id: 'user_2', email: 'grace@example.com' } }, false);
+    const markup = markupOf(errorReply(bareRequest({ resolver: { cachedSession: () => bareSession } }), refused));
+    expect(markup).toContain('<br><strong dir="auto">grace@example.com</strong>');
     expect(markup).not.toContain('Signed in as');
-    expect(markup).toContain('<a class="button" href="/login?prompt=login">Use another account</a>');
   });
 
   it.each([

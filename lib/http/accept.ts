@@ -21,11 +21,17 @@ interface AcceptanceSettings {
 /** The refusal of a session by `accept`. It knows the account's name for the error page, and neither prints nor serializes it. */
 export class NotAccepted extends AuthError {
   readonly #account: string | undefined;
+  readonly #isStored: boolean;
 
-  /** @param session none where no one is signed in to it: a sign-in was refused */
-  constructor(session?: Session) {
+  /** @param isStored whether the session exists: a refused sign-in signed no one in */
+  constructor(session: Session, isStored = true) {
     super('not_accepted');
-    this.#account = session && accountName(session);
+    this.#account = accountName(session);
+    this.#isStored = isStored;
+  }
+
+  get isStored(): boolean {
+    return this.#isStored;
   }
 
   get account(): string | undefined {

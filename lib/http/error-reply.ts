@@ -138,7 +138,7 @@ function accountOf(request: AuthRequest, error: AuthError): ErrorPageParts['acco
   if (!aboutAccount.has(error.code)) return undefined;
   const otherUrl = otherAccountUrl(request, request.errorReturnTo ?? request.wayBack);
   // Not the account of the browser's session: that one may be another, and stays.
-  if (error instanceof NotAccepted) return { name: error.account, otherUrl };
+  if (error instanceof NotAccepted) return { name: error.account, wasRefused: !error.isStored, otherUrl };
   const session = request.cachedSession();
   return { name: session && accountName(session), otherUrl };
 }

@@ -218,7 +218,7 @@ export class AuthRequest {
     if (acceptance === undefined) return;
     // What was waited for before does not count: the tokens cannot be issued again.
     const isAccepted = await withDeadline(() => acceptance.ask(session, this.req), timeoutMs, outOfTime);
-    if (!isAccepted) throw new NotAccepted();
+    if (!isAccepted) throw new NotAccepted(session, false);
   }
 
   /**

@@ -12,8 +12,15 @@ import type { Reply } from '../http/reply.ts';
 export interface ErrorPageParts {
   readonly error: AuthError;
   readonly signInUrl: string;
-  /** The signed-in account, if there is one, and the URL to sign in with another one, where that may help. */
-  readonly account?: { readonly name: string | undefined; readonly otherUrl: string } | undefined;
+  /** The account, if it is known, and the URL to sign in with another one, where that may help. */
+  readonly account?:
+    | {
+        readonly name: string | undefined;
+        /** Its sign-in was refused, so no one is signed in to it. */
+        readonly wasRefused?: boolean;
+        readonly otherUrl: string;
+      }
+    | undefined;
   /** Whether the browser holds a session, which an outage does not end. */
   readonly hasSession: boolean;
   /** Whether that session is known. */
@@ -109,7 +116,8 @@ function explanation({ error, account, hasSession, brand }: ErrorPageParts): Htm
       : !isKeyRefused(error) && fillIn(text.retryIn, { time: duration(error.retryAfter, lang) });
   const kept = hasSession && error.code === 'provider_unavailable' && text.staySignedIn;
   const name = account?.name;
-  const signedIn = name !== undefined && html`<br>${fillIn(text.signedInAs, { account: name }, emphasis)}`;
+  const named = (account: string): HtmlValue => fillIn(text.signedInAs, { account }, emphasis);
+  const signedIn = name !== undefined && html`<br>${account?.wasRefused === true ? emphasis(name) : named(name)}`;
   return html`${wordsOf(error, text)}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;
 }
 
