@@ -124,6 +124,21 @@ describe('adding the first second factor', () => {
     expect([browser.at.answer.status, new URL(browser.at.url).pathname]).toEqual([200, '/']);
   });
 
+  it('is not called done while there is none, and its page leads home from a guard that asks for one', async () => {
+    await start();
+    const browser = createPageBrowser(app.origin);
+    setSession(browser.jar, await app.supabase.issueSession(ada.email));
+    await browser.open('/vault');
+    expect(new URL(browser.at.url).pathname).toBe('/auth/enroll');
+    expect(browser.links()).toEqual([{ href: '/', label: 'Back to home' }]);
+    app.supabase.addFactor(ada.email);
+    setSession(browser.jar, await app.supabase.issueSession(ada.email));
+    await browser.open('/auth/verify');
+    await browser.submit({ code: app.supabase.codeOf(app.supabase.factorsOf(ada.email)[0]!) });
+    await browser.open('/auth/enroll?returnTo=/vault');
+    expect(browser.links()).toContainEqual({ href: '/vault', label: 'Done' });
+  });
+
   it('counts no attempts for a factor of another user', async () => {
     await start();
     app.supabase.addUser({ email: 'eve@example.com', password: 'eavesdropping' });

@@ -279,7 +279,8 @@ export function factorsPage(site: Site, request: PageRequest, state: FactorsStat
   const { factors, returnTo, isAgain, hasAddress = true } = state;
   const { enrollPath: path } = settings;
   const needsEmail = { message: text.factorNeedsEmail, field: 'form', tone: 'next' } as const;
-  const isStuck = !hasAddress && factors.length === 0;
+  const isEmpty = factors.length === 0;
+  const isStuck = !hasAddress && isEmpty;
   const message = state.error === undefined ? (isStuck ? needsEmail : undefined) : formErrorOf(state.error, text);
   // Filled in by the script, with the answer.
   const hidden = { type: keyType, factorId: '', ...returnToOf(state) };
@@ -287,9 +288,9 @@ export function factorsPage(site: Site, request: PageRequest, state: FactorsStat
   const adding = { kind: 'create', path, start, hidden, label: text.addKeyButton, isQuiet: true, isAgain } as const;
   const action = request.localPath(settings.enrollPath);
   // A guard may have led here, and would do so again: an account that cannot add a factor must not be trapped.
-  const isRequired = factors.length === 0 && returnTo !== request.home;
+  const isRequired = isEmpty && returnTo !== request.home;
   const { help } = hasAddress ? {} : request.brand.links;
-  const leave = isStuck ? request.urlOf(request.home) : request.urlOf(returnTo);
+  const leave = request.urlOf(isEmpty ? request.home : returnTo);
   const support = help !== undefined && html`<p><a href="${safeHref(help)}">${text.contactSupport}</a></p>`;
   const row = (factor: Factor): Html => {
     const name = html`<bdi>${factorName(site, factor)}</bdi>${dateOf(factor, request)}`;
@@ -311,15 +312,15 @@ export function factorsPage(site: Site, request: PageRequest, state: FactorsStat
       })),
     },
     heading: text.factorsHeading,
-    lead: !isStuck && factorsLead(site, factors.length === 0),
+    lead: !isStuck && factorsLead(site, isEmpty),
     error: state.error,
     hasForm: true,
     ...(hasKeys(site) && { script: ceremonyScript(site, request, path) }),
     content: html`${formAlert(site, request, message, support)}
-${factors.length > 0 && html`<ul class="choices">\n${factors.map(row)}</ul>`}
+${!isEmpty && html`<ul class="choices">\n${factors.map(row)}</ul>`}
 ${hasAddress && postForm(action, returnToOf(state), html`<button>${text.addAppButton}</button>`)}
 ${hasKeys(site) && ceremonyForm(site, request, adding)}
-<p class="actions"><a href="${safeHref(leave)}">${isStuck ? text.backHome : text.doneLink}</a></p>
+<p class="actions"><a href="${safeHref(leave)}">${isEmpty ? text.backHome : text.doneLink}</a></p>
 ${isRequired && otherAccount(site, request, state)}`,
   });
 }
