@@ -182,7 +182,7 @@ export const de: Translation = {
   mailSentHeading: 'Sehen Sie in Ihrem Postfach nach',
   mailSentText: 'Wenn {email} noch bestätigt werden muss, öffnen Sie den Link in unserer neuesten E-Mail.',
   signUpMaybeDone:
-    'Ihr Konto wurde vielleicht schon erstellt. Sehen Sie in Ihrem Postfach nach, bevor Sie es erneut versuchen.',
+    'Ihr Konto wurde vielleicht schon erstellt. Sehen Sie in Ihrem Postfach nach oder melden Sie sich an, bevor Sie es erneut versuchen.',
   continueWith: 'Weiter mit {provider}',
   confirmHeading: 'E-Mail-Adresse bestätigen',
   confirmText: 'Mit einem Klick bestätigen Sie Ihre Adresse und melden sich an.',

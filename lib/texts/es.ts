@@ -166,7 +166,7 @@ export const es: Translation = {
     'Si {email} aún no tiene cuenta, abre el enlace de nuestro correo para confirmarla. ¿Ya tienes una? Inicia sesión o restablece tu contraseña.',
   mailSentHeading: 'Revisa tu correo',
   mailSentText: 'Si {email} está aún por confirmar, abre el enlace de nuestro correo más reciente.',
-  signUpMaybeDone: 'Puede que tu cuenta se haya creado. Mira tu correo antes de intentarlo de nuevo.',
+  signUpMaybeDone: 'Puede que tu cuenta se haya creado. Mira tu correo o inicia sesión antes de intentarlo de nuevo.',
   continueWith: 'Continuar con {provider}',
   confirmHeading: 'Confirma tu correo electrónico',
   confirmText: 'Con un clic confirmas tu dirección e inicias sesión.',

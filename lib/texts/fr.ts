@@ -176,7 +176,7 @@ export const fr: Translation = {
     'Si {email} n’a pas encore de compte, ouvrez le lien de notre e-mail pour confirmer l’adresse. Vous en avez déjà un ? Connectez-vous ou réinitialisez votre mot de passe.',
   mailSentHeading: 'Consultez vos e-mails',
   mailSentText: 'Si l’adresse {email} doit encore être confirmée, ouvrez le lien de notre e-mail le plus récent.',
-  signUpMaybeDone: 'Votre compte a peut-être été créé. Consultez vos e-mails avant de réessayer.',
+  signUpMaybeDone: 'Votre compte a peut-être été créé. Consultez vos e-mails ou connectez-vous avant de réessayer.',
   continueWith: 'Continuer avec {provider}',
   confirmHeading: 'Confirmez votre adresse e-mail',
   confirmText: 'Un clic suffit pour confirmer votre adresse et vous connecter.',

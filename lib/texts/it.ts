@@ -166,7 +166,7 @@ export const it: Translation = {
     'Se {email} non ha ancora un account, apri il link nella nostra email per confermare. Ne hai già uno? Accedi o reimposta la password.',
   mailSentHeading: 'Controlla la tua email',
   mailSentText: 'Se {email} deve ancora essere confermata, apri il link nella nostra email più recente.',
-  signUpMaybeDone: 'Il tuo account potrebbe essere stato creato. Controlla la tua email prima di riprovare.',
+  signUpMaybeDone: 'Il tuo account potrebbe essere stato creato. Controlla la tua email o accedi prima di riprovare.',
   continueWith: 'Continua con {provider}',
   confirmHeading: 'Conferma la tua email',
   confirmText: 'Con un clic confermi il tuo indirizzo e accedi.',

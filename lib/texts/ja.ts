@@ -165,7 +165,8 @@ export const ja: Translation = {
     '{email} のアカウントがまだない場合は、届いたメールのリンクを開いて確認してください。すでにお持ちの場合は、サインインするかパスワードを再設定してください。',
   mailSentHeading: 'メールをご確認ください',
   mailSentText: '{email} の確認がまだの場合は、最新のメールのリンクを開いてください。',
-  signUpMaybeDone: 'アカウントが作成された可能性があります。もう一度試す前に、メールをご確認ください。',
+  signUpMaybeDone:
+    'アカウントが作成された可能性があります。もう一度試す前に、メールを確認するか、サインインしてください。',
   continueWith: '{provider} で続ける',
   confirmHeading: 'メールアドレスを確認',
   confirmText: 'ボタンを押すとアドレスが確認され、サインインします。',

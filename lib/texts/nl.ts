@@ -166,7 +166,8 @@ export const nl: Translation = {
     'Als {email} nog geen account heeft, open dan de link in onze e-mail om het adres te bevestigen. Heb je er al een? Log in of stel je wachtwoord opnieuw in.',
   mailSentHeading: 'Kijk in je inbox',
   mailSentText: 'Als {email} nog moet worden bevestigd, open dan de link in onze nieuwste e-mail.',
-  signUpMaybeDone: 'Je account is misschien al aangemaakt. Kijk in je e-mail voordat je het opnieuw probeert.',
+  signUpMaybeDone:
+    'Je account is misschien al aangemaakt. Kijk in je e-mail of log in voordat je het opnieuw probeert.',
   continueWith: 'Doorgaan met {provider}',
   confirmHeading: 'Bevestig je e-mailadres',
   confirmText: 'Met één klik bevestig je je adres en log je in.',

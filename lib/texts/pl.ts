@@ -164,7 +164,7 @@ export const pl: Translation = {
     'Jeśli adres {email} nie ma jeszcze konta, otwórz link w naszym e-mailu, aby go potwierdzić. Masz już konto? Zaloguj się lub zresetuj hasło.',
   mailSentHeading: 'Sprawdź pocztę',
   mailSentText: 'Jeśli adres {email} wymaga jeszcze potwierdzenia, otwórz link w naszym najnowszym e-mailu.',
-  signUpMaybeDone: 'Konto mogło zostać utworzone. Sprawdź pocztę, zanim spróbujesz ponownie.',
+  signUpMaybeDone: 'Konto mogło zostać utworzone. Sprawdź pocztę lub zaloguj się, zanim spróbujesz ponownie.',
   continueWith: 'Kontynuuj przez {provider}',
   confirmHeading: 'Potwierdź swój adres e-mail',
   confirmText: 'Jednym kliknięciem potwierdzisz adres i się zalogujesz.',

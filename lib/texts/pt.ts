@@ -157,7 +157,7 @@ export const pt: Translation = {
     'Se {email} ainda não tem uma conta, abra o link do nosso e-mail para confirmar. Já tem uma? Entre ou redefina sua senha.',
   mailSentHeading: 'Confira seu e-mail',
   mailSentText: 'Se {email} ainda precisar ser confirmado, abra o link do nosso e-mail mais recente.',
-  signUpMaybeDone: 'Sua conta pode ter sido criada. Confira seu e-mail antes de tentar novamente.',
+  signUpMaybeDone: 'Sua conta pode ter sido criada. Confira seu e-mail ou entre antes de tentar novamente.',
   continueWith: 'Continuar com {provider}',
   confirmHeading: 'Confirme seu e-mail',
   confirmText: 'Com um clique, você confirma seu e-mail e entra na conta.',

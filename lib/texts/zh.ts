@@ -149,7 +149,7 @@ export const zh: Translation = {
   confirmationSentText: '如果 {email} 尚未注册，请打开我们邮件中的链接完成验证。已有账号？请登录或重置密码。',
   mailSentHeading: '请查收邮件',
   mailSentText: '如果 {email} 尚未验证，请打开我们最新邮件中的链接。',
-  signUpMaybeDone: '账号可能已创建。请先查看邮箱，再重试。',
+  signUpMaybeDone: '账号可能已创建。请先查看邮箱或登录，再重试。',
   continueWith: '使用 {provider} 继续',
   confirmHeading: '验证您的邮箱',
   confirmText: '点击一下即可验证邮箱并登录。',

@@ -143,7 +143,7 @@ describe('POST /auth/signup', () => {
 });
 
 describe('a sign-up whose answer is lost', () => {
-  const words = 'Your account may have been created. Check your email before you try again.';
+  const words = 'Your account may have been created. Check your email, or sign in, before you try again.';
 
   it('may have created the account, and says so', async () => {
     await start({ standIn: { autoconfirm: false } });

@@ -132,7 +132,7 @@ const refuseByHook = rethrowAs('signup_refused', ({ reason }) => reason === 'unk
 function rethrowLost(error: unknown): never {
   if (!(error instanceof AuthError) || !isLost(error)) throw error;
   const { code, cause, reason, retryAfter } = error;
-  const message = 'Your account may have been created. Check your email before you try again.';
+  const message = 'Your account may have been created. Check your email, or sign in, before you try again.';
   throw new FormProblem('email', 'signUpMaybeDone', message, { code, cause, reason, ...defined({ retryAfter }) });
 }
 

@@ -14,5 +14,5 @@ export const signUpTexts = {
     'If {email} has no account yet, open the link in our email to confirm it. Already have one? Sign in, or reset your password.',
   mailSentHeading: 'Check your email',
   mailSentText: 'If {email} still needs to be confirmed, open the link in our newest email.',
-  signUpMaybeDone: 'Your account may have been created. Check your email before you try again.',
+  signUpMaybeDone: 'Your account may have been created. Check your email, or sign in, before you try again.',
 } satisfies Record<string, string>;
