@@ -172,6 +172,15 @@ describe('an answer', () => {
     expect(['first', 'a'].map(settled)).toEqual([undefined, undefined]);
   });
 
+  it('of another way than a refresh opens no answer that has closed', async () => {
+    const { clock, exchange, refresh, settled } = setUp();
+    await exchange('first', to('a'));
+    refresh.received('a');
+    clock.advance(25_001);
+    refresh.follow('a', { token: 'b', text: 'of b' });
+    expect(['first', 'a'].map(settled)).toEqual([undefined, to('b')]);
+  });
+
   it('closes with those of all tokens that led to it, whichever steps led there', async () => {
     const { clock, exchange, refresh, settled } = setUp();
     await exchange('a', to('b'));

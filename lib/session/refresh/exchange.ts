@@ -131,16 +131,15 @@ async function exchangeInTurn(
   const { attempt } = exchanging;
   const taken = await shared.take(token, { holder: attempt, accepts: (answer) => isFor(answer, holder) }, signal);
   if ('answer' in taken) return learn(parts, holder, exchanging, await walkOn(answers, shared, taken));
-  // The browser sent an earlier token, `head`, which led to this one. Another process may have exchanged this one for it meanwhile: then
-  // what `head` leads to by now, `led`, is the answer, and this token's is `by` it.
-  const head = headOf(answers, exchanging);
-  const led = head === undefined ? undefined : await shared.look(head);
-  if (head !== undefined && led !== undefined && isBeyond(answers.find(head), token, led.answer)) {
-    const by = led.by ?? head;
+  // The browser sent an earlier token, the head, which led to this one. Another process may have exchanged this one for it meanwhile:
+  // then what the head leads to by now is the answer, and this token's is `by` it.
+  const led = await lookAtHead(answers, shared, exchanging);
+  if (led !== undefined && isBeyond(answers.find(led.head), token, led.answer)) {
+    const by = led.by ?? led.head;
     tell(() => shared.settle(token, { attempt, answer: { kind: 'by', token: by }, ms: led.ms }));
     return learn(parts, holder, exchanging, { ...led, by });
   }
-  if (head !== undefined && led !== undefined) answers.settle(head, led.answer, led.ms);
+  if (led !== undefined) answers.settle(led.head, led.answer, led.ms);
   // The provider gave the token again just now, and none has exchanged it since.
   const recent = answers.lastOf(token);
   if (recent?.kind === 'renewed' && recent.token === token && isFor(recent, holder)) {
@@ -167,6 +166,16 @@ async function walkOn(answers: Answers, shared: SharedRefresh, found: StandingAn
 function headOf(answers: Answers, { former: [own] = [] }: Exchange): string | undefined {
   const answer = own === undefined ? undefined : answers.find(own);
   return answer?.kind === 'by' ? answer.token : own;
+}
+
+async function lookAtHead(
+  answers: Answers,
+  shared: SharedRefresh,
+  exchanging: Exchange,
+): Promise<(StandingAnswer & { readonly head: string }) | undefined> {
+  const head = headOf(answers, exchanging);
+  const led = head === undefined ? undefined : await shared.look(head);
+  return head === undefined || led === undefined ? undefined : { ...led, head };
 }
 
 /** Whether the answer of the browser's own token leads further than this process knows: another one has exchanged the token. */

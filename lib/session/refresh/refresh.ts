@@ -179,9 +179,8 @@ function createTold({ answers, shared, tell }: ExchangeParts) {
     follow(token: string, next: Pick<Renewed, 'owner' | 'token' | 'text'>): void {
       if (token === next.token) return;
       for (const each of [token, ...answers.formerOf(token)]) {
-        const known = answers.find(each);
         const steps = each === token ? 0 : answers.stepsTo(each, token);
-        if (steps === undefined || (each === token && known !== undefined)) continue;
+        if (steps === undefined) continue;
         const answer: Renewed = { kind: 'renewed', ...next, steps: steps + 1 };
         answers.settle(each, answer, closingMs);
         tell(() => shared?.settle(each, { answer, ms: closingMs }));
