@@ -30,7 +30,7 @@ export const errorTable = {
   action_failed: {
     status: 400,
     message: 'That didn’t work. Try again, or contact support.',
-    when: 'The backend refuses a form that signs no one in, and says no more.',
+    when: 'The backend refuses a form that signs no one in, or fails at a link of a changed address, and says no more.',
   },
   invalid_state: {
     status: 400,
