@@ -268,6 +268,15 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       `Sign in → /auth/login?${queried}`,
     ),
   ),
+  'link expired, of a guest': outcome(
+    'emblem',
+    refused(
+      '400, no form may be sent',
+      'This link doesn’t work anymore',
+      linkOver,
+      `Request a new link → /auth/signup?${queried}`,
+    ),
+  ),
   'factors, no address': ofAccount(
     page(
       'Two-step sign-in',

@@ -132,6 +132,7 @@ describe('every built-in page in every state', () => {
       'link expired, of a sign-up': 'clock',
       'link expired, of a code': 'clock',
       'link expired, of a changed address': 'clock',
+      'link expired, of a guest': 'clock',
       'forgot, no address': 'notice',
       'please sign in': 'clock',
       'passkeys, off': 'notice',

@@ -19,6 +19,7 @@ import { factorsPage, rejectedPage, removePage, unavailablePage, verifyPage } fr
 import {
   addressChangedPage,
   changeLinkExpiredPage,
+  guestLinkExpiredPage,
   linkExpiredPage,
   newLinkPage,
   mailPage,
@@ -238,6 +239,7 @@ function accountPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
     'link expired, of a sign-up': newLinkPage(site, request, expired),
     'link expired, of a code': newLinkPage(siteOf({ pages, signInMethods: ['password', 'code'] }), request, expired),
     'link expired, of a changed address': changeLinkExpiredPage(site, request, expired),
+    'link expired, of a guest': guestLinkExpiredPage(site, request, expired),
     'confirm, for a new password': confirmPage(site, request, { ...link, type: 'recovery' }),
     'confirm, unavailable': confirmPage(site, request, { ...link, error: failure('provider_unavailable') }),
   };
