@@ -127,14 +127,15 @@ const addAppOrKey = [
   '  credential=',
   '  [Add a security key] quiet',
   ...keyTexts(['hint: This device is set up for your account already.']),
-  'Done → /account?tab=1',
 ];
 
 const factorRow = (name: string, id: string): string[] => [
   `name: ${name} Nov 22, 2026`,
   `Remove: ${name} → /auth/enroll?remove=${id}&${queried}`,
 ];
-const addFactor = ['form to /auth/enroll', returnTo, '  [Add an authenticator app]', 'Done → /account?tab=1'];
+const addFactor = ['form to /auth/enroll', returnTo, '  [Add an authenticator app]'];
+const done = 'Done → /account?tab=1';
+const cancelOrHome = ['Cancel → /account?tab=1', 'Back to home → /'];
 const enrollForm = (field: readonly string[], button = '  [Turn on]'): string[] => [
   'text: Open an authenticator app, such as Google Authenticator or 1Password.',
   'text: Scan this picture with the app.',
@@ -428,6 +429,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       ...factorRow('Security key', 'k'),
       ...factorRow('Authenticator app', 'a'),
       ...addAppOrKey,
+      done,
     ),
   ),
   'factors, with keys, none': ofAccount(
@@ -435,6 +437,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       'Two-step sign-in',
       'lead: Add an authenticator app or a security key. We’ll then ask for it when you sign in.',
       ...addAppOrKey,
+      ...cancelOrHome,
       ...anotherAccount,
     ),
   ),
@@ -445,6 +448,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       ...factorRow('Work', 'a'),
       ...factorRow('Phone ending in 123', 'b'),
       ...addFactor,
+      done,
     ),
   ),
   'factor, unavailable': outcome(
@@ -500,6 +504,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       'Two-step sign-in',
       'lead: Add an authenticator app. We’ll then ask for its code when you sign in.',
       ...addFactor,
+      ...cancelOrHome,
       ...anotherAccount,
     ),
   ),

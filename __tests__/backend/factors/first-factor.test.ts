@@ -130,7 +130,10 @@ describe('adding the first second factor', () => {
     setSession(browser.jar, await app.supabase.issueSession(ada.email));
     await browser.open('/vault');
     expect(new URL(browser.at.url).pathname).toBe('/auth/enroll');
-    expect(browser.links()).toEqual([{ href: '/', label: 'Back to home' }]);
+    expect(browser.links()).toEqual([
+      { href: '/vault', label: 'Cancel' },
+      { href: '/', label: 'Back to home' },
+    ]);
     app.supabase.addFactor(ada.email);
     setSession(browser.jar, await app.supabase.issueSession(ada.email));
     await browser.open('/auth/verify');

@@ -290,7 +290,7 @@ export function factorsPage(site: Site, request: PageRequest, state: FactorsStat
   // A guard may have led here, and would do so again: an account that cannot add a factor must not be trapped.
   const isRequired = isEmpty && returnTo !== request.home;
   const { help } = hasAddress ? {} : request.brand.links;
-  const leave = request.urlOf(isEmpty ? request.home : returnTo);
+  const leave = request.urlOf(isStuck ? request.home : returnTo);
   const support = help !== undefined && html`<p><a href="${safeHref(help)}">${text.contactSupport}</a></p>`;
   const row = (factor: Factor): Html => {
     const name = html`<bdi>${factorName(site, factor)}</bdi>${dateOf(factor, request)}`;
@@ -320,9 +320,19 @@ export function factorsPage(site: Site, request: PageRequest, state: FactorsStat
 ${!isEmpty && html`<ul class="choices">\n${factors.map(row)}</ul>`}
 ${hasAddress && postForm(action, returnToOf(state), html`<button>${text.addAppButton}</button>`)}
 ${hasKeys(site) && ceremonyForm(site, request, adding)}
-<p class="actions"><a href="${safeHref(leave)}">${isEmpty ? text.backHome : text.doneLink}</a></p>
+${leaving(site, request, state, isStuck)}
 ${isRequired && otherAccount(site, request, state)}`,
   });
+}
+
+/** Without a factor nothing is done, and a guard that led here would do so again. */
+function leaving({ text }: Site, request: PageRequest, { factors, returnTo }: FactorsState, isStuck: boolean): Html {
+  const isEmpty = factors.length === 0;
+  const link = (path: string, label: HtmlValue): Html =>
+    html`<p class="actions"><a href="${safeHref(request.urlOf(path))}">${label}</a></p>`;
+  const canGoBack = !isStuck && (!isEmpty || returnTo !== request.home);
+  return html`${canGoBack && link(returnTo, isEmpty ? text.cancelLink : text.doneLink)}
+${isEmpty && link(request.home, text.backHome)}`;
 }
 
 /** On its own line: beside a name in another script, bidirectional text would split it. */
