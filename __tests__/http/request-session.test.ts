@@ -237,7 +237,12 @@ describe('tokens of a new sign-in', () => {
 
   it('are refused where `accept` refuses their session, with the account’s name for the page', async () => {
     expect(await refusalBy(false)).toBeInstanceOf(NotAccepted);
-    expect(await refusalBy(false)).toMatchObject({ code: 'not_accepted', status: 403, account: 'ada@example.com', isStored: false });
+    expect(await refusalBy(false)).toMatchObject({
+      code: 'not_accepted',
+      status: 403,
+      account: 'ada@example.com',
+      isStored: false,
+    });
   });
 
   it('pass where `accept` lets their session in, or is not set', async () => {
