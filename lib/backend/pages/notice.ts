@@ -92,21 +92,13 @@ ${site.ways.forgot !== undefined && html`<p class="actions">${forgotLink(site, r
 /** A password link that is invalid or expired, with a button to request a new one. */
 export function linkExpiredPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { text } = site;
-  const forgotHref = forgotUrl(site, request, state) ?? request.signInUrl(state.returnTo);
-  return showPage(site, request, {
-    facts: {
-      kind: 'link_expired',
-      values: formValues(state),
-      links: { forgot: forgotHref, signIn: request.signInUrl(state.returnTo) },
-    },
-    heading: text.linkExpiredHeading,
-    emblem: 'clock',
-    error: state.error,
-    hasForm: false,
+  const signIn = request.signInUrl(state.returnTo);
+  const forgotHref = forgotUrl(site, request, state) ?? signIn;
+  return expiredLinkPage(site, request, state, {
     lead: text.linkExpiredText,
-    leadRole: 'alert',
+    links: { forgot: forgotHref, signIn },
     content: html`<p class="actions"><a class="button" href="${safeHref(forgotHref)}">${text.newLinkButton}</a>
-<a href="${safeHref(request.signInUrl(state.returnTo))}">${text.backToSignIn}</a></p>`,
+<a href="${safeHref(signIn)}">${text.backToSignIn}</a></p>`,
   });
 }
 
@@ -143,31 +135,38 @@ export function guestLinkExpiredPage(site: Site, request: PageRequest, state: Fo
   if (signUp === undefined) return changeLinkExpiredPage(site, request, state);
   const { text } = site;
   const href = withReturnTo(request.localPath(signUp), state);
-  return showPage(site, request, {
-    facts: { kind: 'link_expired', values: formValues(state), links: { signUp: href } },
-    heading: text.linkExpiredHeading,
-    emblem: 'clock',
-    error: state.error,
-    hasForm: false,
-    lead: text.link_expired,
-    leadRole: 'alert',
-    content: actionLink(href, text.newLinkButton),
-  });
+  const content = actionLink(href, text.newLinkButton);
+  return expiredLinkPage(site, request, state, { lead: text.link_expired, links: { signUp: href }, content });
 }
 
-/** One of the links that confirm a changed address, which is invalid or expired. The other one still works. */
+/** One of the links that confirm a changed address, which is invalid or expired. The other one may still work. */
 export function changeLinkExpiredPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { text } = site;
   const signIn = request.signInUrl(state.returnTo);
+  const content = actionLink(signIn, text.signInButton);
+  return expiredLinkPage(site, request, state, { lead: text.changeLinkExpiredText, links: { signIn }, content });
+}
+
+/** A link of an email that is invalid or expired, without a form. */
+function expiredLinkPage(
+  site: Site,
+  request: PageRequest,
+  state: FormState,
+  {
+    lead,
+    links,
+    content,
+  }: { readonly lead: Text; readonly links: Readonly<Record<string, string>>; readonly content: Html },
+): Reply {
   return showPage(site, request, {
-    facts: { kind: 'link_expired', values: formValues(state), links: { signIn } },
-    heading: text.linkExpiredHeading,
+    facts: { kind: 'link_expired', values: formValues(state), links },
+    heading: site.text.linkExpiredHeading,
     emblem: 'clock',
     error: state.error,
     hasForm: false,
-    lead: text.changeLinkExpiredText,
+    lead,
     leadRole: 'alert',
-    content: actionLink(signIn, text.signInButton),
+    content,
   });
 }
 
