@@ -152,7 +152,7 @@ function isLoading({ req, query }: AuthRequest): boolean {
 function messageFor(error: AuthError): string {
   const { code, message, retryAfter } = error;
   if (isKeyRefused(error)) return messageOf('provider_refused');
-  if (isBusy(error)) return 'Sign-in is busy right now. Please try again in a moment.';
+  if (isBusy(error)) return `${sharedText.providerBusy} Please try again in a moment.`;
   if (code !== 'rate_limited' || retryAfter === undefined) return message;
   const what = message === messageOf(code) ? sharedText.rate_limited : message;
   return `${what} ${sharedText.retryIn.replace('{time}', duration(retryAfter))}`;
