@@ -244,7 +244,8 @@ describe('a renewal', () => {
   });
 });
 
-it('costs one call over processes of which one cannot verify the token', async () => {
+/** Two processes. The second one cannot tell whether an expired token is the provider's, as without a key. */
+function createUnsureTwo() {
   const clock = createClock();
   const provider = createMemoryProvider(clock);
   const shared = createShared(clock.now);
@@ -256,23 +257,18 @@ it('costs one call over processes of which one cannot verify the token', async (
   const one = createMemoryApp({ clock, provider, shared, source: { isSealed: false } });
   const two = createMemoryApp({ clock, provider, shared, source: { isSealed: false, verify: unsure } });
   const header = createMemoryBrowser(provider.issue('ada')).header();
+  return { clock, provider, one, two, header };
+}
+
+it('costs one call over processes of which one cannot verify the token', async () => {
+  const { clock, provider, one, two, header } = createUnsureTwo();
   clock.advance(tokenLifetimeMs);
   for (const app of [one, two, one]) expect((await visit(app, header)).session?.user.id).toBe('ada');
   expect(provider.calls).toEqual(['refresh-1']);
 });
 
 it('renews an answer that no browser has, also in a process that cannot tell whether it is the provider’s', async () => {
-  const clock = createClock();
-  const provider = createMemoryProvider(clock);
-  const shared = createShared(clock.now);
-  const source = createMemorySource(provider, clock);
-  const unsure: typeof source.verify = async (...asked) => {
-    const verdict = await source.verify(...asked);
-    return verdict.kind === 'expired' ? { kind: 'unverifiable' } : verdict;
-  };
-  const one = createMemoryApp({ clock, provider, shared, source: { isSealed: false } });
-  const two = createMemoryApp({ clock, provider, shared, source: { isSealed: false, verify: unsure } });
-  const header = createMemoryBrowser(provider.issue('ada')).header();
+  const { clock, provider, one, two, header } = createUnsureTwo();
   clock.advance(tokenLifetimeMs);
   // Its response is lost.
   await visit(one, header);
