@@ -42,7 +42,7 @@ export async function loadManySessions(count: number): Promise<void> {
     } as const;
     const token = refreshTokenName('b2b', `refresh-${index}`);
     const holder = { token, pair: token, isNewer: () => true };
-    const { isNew } = await tokens.run(holder, { run: () => Promise.resolve(answer) });
+    const { isNew } = await tokens.run(holder, { former: [], run: () => Promise.resolve(answer) });
     if (!isNew) throw new Error('A session was loaded twice');
   }
 

@@ -211,7 +211,7 @@ describe('without Redis', () => {
     const refresh = createRefresh({ now: Date.now, emit, timeoutMs: 5_000, shared, outages });
     const answer = { kind: 'renewed', text: 'new', token: 'next', issuedAt: 0 } as const;
     const holder = { token: 'token', pair: 'pair', isNewer: () => true };
-    const result = await refresh.run(holder, { run: () => Promise.resolve(answer) });
+    const result = await refresh.run(holder, { former: [], run: () => Promise.resolve(answer) });
     expect(result).toEqual({ answer: { kind: 'renewed', text: 'new', token: 'next', steps: 1 }, isNew: true });
     expect(events).toEqual(['coordinator_unavailable']);
   });

@@ -84,7 +84,7 @@ async function exchange(refresh: Refresh, name: string, ask: () => Promise<OnceA
     const asked = await ask();
     return asked.kind === 'ended' ? asked : { ...asked, token: `after ${name}`, issuedAt: 0 };
   };
-  const { answer, isNew } = await refresh.run(holder, { run });
+  const { answer, isNew } = await refresh.run(holder, { former: [], run });
   const { kind } = answer;
   return { answer: kind === 'ended' ? answer : { kind, text: answer.text }, isNew };
 }

@@ -28,8 +28,10 @@ export function createShared(now: () => number = () => 0): SharedMemory {
     const kept = answers.get(token);
     return kept !== undefined && kept.until > now() ? kept : undefined;
   };
-  const reach = <Result>(work: () => Result): Promise<Result> =>
-    shared.isDown ? Promise.reject(new Error('down')) : Promise.resolve(work());
+  const reach = async <Result>(work: () => Result): Promise<Result> => {
+    if (shared.isDown) throw new Error('down');
+    return work();
+  };
   const shared: SharedMemory = {
     isDown: false,
     lookUps: 0,
@@ -49,6 +51,8 @@ export function createShared(now: () => number = () => 0): SharedMemory {
     settle: (token, { holder, answer, weight = Infinity, ttlMs }) =>
       reach(() => {
         const kept = answerOf(token);
+        // Redis refuses one, too.
+        if (!Number.isFinite(ttlMs)) throw new TypeError(`No time: ${ttlMs}`);
         if (holder !== undefined && turns.get(token)?.holder === holder) turns.delete(token);
         const until = now() + ttlMs;
         if (answer === undefined) {

@@ -31,6 +31,7 @@ export function createAskOnce(
     const token = `${adapter}:once:${hash(JSON.stringify(secrets))}`;
     const holder = { token, pair: token, isNewer: () => true };
     const { answer } = await open().run(holder, {
+      former: [],
       run: async () => {
         const answered = await ask();
         if (answered.kind === 'ended') return answered;

@@ -32,7 +32,7 @@ export interface ExchangedFor extends Pick<Renewed, 'kind' | 'owner' | 'token' |
 /** How a token is exchanged. */
 export interface Exchange {
   /** The names of the tokens that led to this one, the browser's own first: their holders get the answer, too. */
-  readonly former?: readonly string[];
+  readonly former: readonly string[];
   /** The name of the variant, where this is one. */
   readonly variant?: string | undefined;
   readonly run: (signal: AbortSignal) => Promise<Exchanged>;
@@ -60,8 +60,8 @@ export class VariantRefused extends AuthError {
   }
 }
 
-/** Tells the other processes what no request waits for, and once more where that fails. @param send tells what is true by then */
-export type Tell = (send: () => Promise<unknown> | undefined) => void;
+/** Tells the other processes, if any, what no request waits for, and once more where that fails. @param send tells what is true by then */
+export type Tell = (send: (shared: SharedRefresh) => Promise<unknown> | undefined) => void;
 
 export interface ExchangeParts {
   readonly answers: Answers;
@@ -93,7 +93,7 @@ export async function exchange(
     outages.succeeded();
     return refreshed;
   } catch (error) {
-    const known = own === undefined ? answers.lastOf(token) : undefined;
+    const known = answers.lastOf(token);
     // The provider gave this token again, so it still works: its last answer is better than none.
     if (known !== undefined && isFor(known, holder)) return { answer: known, isNew: false };
     // An error of the provider's, also in another process' attempt: asking again from every process would not help it recover.
@@ -104,7 +104,7 @@ export async function exchange(
   }
   // The token is spent, so the answer counts even if it could not be shared. The coordinator may have given the turn before it failed.
   return conclude(parts, holder, exchanging, await once(), (answer, ms) => {
-    tell(() => shared.settle(token, { attempt, answer, ms }));
+    tell((others) => others.settle(token, { attempt, answer, ms }));
     return settleAlone();
   });
 }
@@ -136,14 +136,14 @@ async function exchangeInTurn(
   const led = await lookAtHead(answers, shared, exchanging);
   if (led !== undefined && isBeyond(answers.find(led.head), token, led.answer)) {
     const by = led.by ?? led.head;
-    tell(() => shared.settle(token, { attempt, answer: { kind: 'by', token: by }, ms: led.ms }));
+    tell((others) => others.settle(token, { attempt, answer: { kind: 'by', token: by }, ms: led.ms }));
     return learn(parts, holder, exchanging, { ...led, by });
   }
   if (led !== undefined) answers.settle(led.head, led.answer, led.ms);
   // The provider gave the token again just now, and none has exchanged it since.
   const recent = answers.lastOf(token);
   if (recent?.kind === 'renewed' && recent.token === token && isFor(recent, holder)) {
-    tell(() => shared.settle(token, { attempt, answer: recent, ms: undefined }));
+    tell((others) => others.settle(token, { attempt, answer: recent, ms: undefined }));
     return { answer: recent, isNew: false };
   }
   const exchanged = await holdTurn(parts, shared, holder, { taken, exchanging, signal });
@@ -153,17 +153,16 @@ async function exchangeInTurn(
 /** Where a browser has what the token led to, or the provider gave that again, it may have been exchanged since. */
 async function walkOn(answers: Answers, shared: SharedRefresh, found: StandingAnswer): Promise<StandingAnswer> {
   const { answer, ms } = found;
-  if (answer.kind !== 'renewed' || answer.steps === 0) return found;
+  if (answer.kind !== 'renewed') return found;
   const known = answers.lastOf(answer.token) ?? answer;
-  if (ms > closingMs && !wasGivenAgain(answer) && !wasGivenAgain(known)) return found;
+  if (ms > closingMs && !wasGivenAgain(known)) return found;
   const next = await shared.look(answer.token).catch(() => undefined);
-  if (next?.answer.kind !== 'renewed' || next.answer.token === answer.token) return found;
-  if (next.by !== undefined) return next;
+  if (next?.answer.kind !== 'renewed') return found;
   return { answer: { ...next.answer, steps: answer.steps + next.answer.steps }, ms: Math.min(ms, next.ms) };
 }
 
 /** The token whose answer is that of all after it: the browser's own one. */
-function headOf(answers: Answers, { former: [own] = [] }: Exchange): string | undefined {
+function headOf(answers: Answers, { former: [own] }: Exchange): string | undefined {
   const answer = own === undefined ? undefined : answers.find(own);
   return answer?.kind === 'by' ? answer.token : own;
 }
@@ -174,8 +173,9 @@ async function lookAtHead(
   exchanging: Exchange,
 ): Promise<(StandingAnswer & { readonly head: string }) | undefined> {
   const head = headOf(answers, exchanging);
-  const led = head === undefined ? undefined : await shared.look(head);
-  return head === undefined || led === undefined ? undefined : { ...led, head };
+  if (head === undefined) return undefined;
+  const led = await shared.look(head);
+  return led && { ...led, head };
 }
 
 /** Whether the answer of the browser's own token leads further than this process knows: another one has exchanged the token. */
@@ -228,15 +228,14 @@ async function findLater(
 function learn(
   { answers }: ExchangeParts,
   { token }: Holder,
-  { former = [] }: Exchange,
+  { former }: Exchange,
   { answer, ms, by }: StandingAnswer,
 ): Refreshed {
   if (by !== undefined) answers.settle(by, answer, ms);
   const isShort = answer.kind === 'renewed' && answer.steps === 0;
   answers.settle(token, by === undefined ? answer : { kind: 'by', token: by }, isShort ? closingMs : ms);
   if (answer.kind !== 'renewed') return { answer, isNew: false };
-  const led = by === undefined ? [token] : [by, token];
-  answers.leads([...former, ...led], answer.token);
+  answers.leads(by === undefined ? [token] : [by, token], answer.token);
   for (const each of by === undefined ? former : []) {
     const [known, steps, leftMs] = [answers.find(each), answers.stepsTo(each, token), answers.leftOf(each)];
     if (known?.kind !== 'renewed' || steps === undefined || leftMs === undefined) continue;
@@ -266,11 +265,10 @@ async function conclude(
     return concludeLater(parts, holder, answers.lastOf(issued) ?? superseded, settle);
   const own = renewedBy(exchanged, token);
   const { lifeMs = openMs } = exchanged;
-  const isSpent = own.steps > 0;
-  const standing = await settle(own, isSpent && isKept(own) ? lifeMs : undefined);
+  const standing = await settle(own, own.steps > 0 && isKept(own) ? lifeMs : undefined);
   if (standing !== undefined) return learn(parts, holder, exchanging, standing);
   // Not before: the turn has ended in time.
-  const later = isRepeated && isSpent ? await findLater(parts, token, issued) : undefined;
+  const later = isRepeated ? await findLater(parts, token, issued) : undefined;
   if (later !== undefined) return concludeLater(parts, holder, later, settle);
   keep(parts, token, exchanging, own, lifeMs);
   const last = answers.lastOf(token);
@@ -282,7 +280,7 @@ async function conclude(
 /** Keeps the provider's answer here, and leads on those tokens that led to it. */
 function keep(parts: ExchangeParts, token: string, exchanging: Exchange, own: Renewed, lifeMs: number): void {
   const { answers } = parts;
-  answers.leads([...(exchanging.former ?? []), token], own.token);
+  answers.leads([token], own.token);
   // What led to it has ended.
   if (answers.find(token)?.kind === 'by') answers.drop(token);
   answers.settle(token, own, own.steps > 0 ? lifeMs : closingMs);
@@ -308,7 +306,7 @@ async function concludeEnded(
 
 /** The provider gave again what it had given before, and that is spent: the token leads to what became of that. */
 async function concludeLater(
-  { answers, shared, tell }: ExchangeParts,
+  { answers, tell }: ExchangeParts,
   { token }: Holder,
   later: Renewed | Ended,
   settle: Settle,
@@ -316,7 +314,7 @@ async function concludeLater(
   answers.drop(token);
   if (later.kind === 'ended') {
     await settle(later, undefined);
-    tell(() => shared?.close(token, 0));
+    tell((others) => others.close(token, 0));
   } else {
     const entry = { ...later, steps: later.steps + 1 };
     await settle(entry, closingMs);
@@ -335,7 +333,7 @@ function renewedBy({ kind, token, issuedAt, text, owner }: ExchangedFor, from: s
  * has received, this one is answered by that one from then on, for as long, and the new tokens are stored once.
  */
 function leadOn(
-  { answers, shared, tell }: ExchangeParts,
+  { answers, tell }: ExchangeParts,
   token: string,
   head: string | undefined,
   own: Renewed,
@@ -344,22 +342,22 @@ function leadOn(
   const known = head === undefined ? undefined : answers.find(head);
   const steps = head === undefined ? undefined : answers.stepsTo(head, token);
   if (head === undefined || known?.kind !== 'renewed' || steps === undefined) return;
-  const isSpent = own.steps > 0;
-  const { between, dropped } = betweenOf(known.between, isSpent ? token : undefined);
+  const { between, dropped } = betweenOf(token, known.between);
   const answer: Renewed = { ...own, steps: steps + own.steps, between };
   if (!answers.settle(head, answer, lifeMs)) return;
   answers.leads([head], own.token);
   const byHead: Answer = { kind: 'by', token: head };
+  const isSpent = own.steps > 0;
   if (isSpent) answers.settle(token, byHead, lifeMs);
-  tell(async () => {
-    const leftMs = answers.leftOf(head);
-    if (answers.find(head) !== answer || leftMs === undefined) return;
-    const standing = await shared?.settle(head, { answer, ms: leftMs });
+  tell(async (others) => {
+    const ms = answers.leftOf(head);
+    if (ms === undefined) return;
+    const standing = await others.settle(head, { answer, ms });
     const isLed = standing === undefined || (standing.answer.kind === 'renewed' && standing.answer.token === own.token);
-    if (isLed && isSpent && answers.find(head) === answer) await shared?.settle(token, { answer: byHead, ms: leftMs });
+    if (isLed && isSpent) await others.settle(token, { answer: byHead, ms });
   });
   for (const each of dropped) {
     answers.drop(each);
-    tell(() => shared?.close(each, 0));
+    tell((others) => others.close(each, 0));
   }
 }

@@ -12,6 +12,7 @@ import type { Exchange, ExchangeParts, Refreshed, Tell } from './exchange.ts';
 import { createOutageReport, createTelling } from '../outages.ts';
 import type { OutageReport, Telling } from '../outages.ts';
 import { createSharedRefresh } from './refresh-shared.ts';
+import type { SharedRefresh } from './refresh-shared.ts';
 
 /** A session's newest token that this process has seen. */
 interface Newest {
@@ -59,7 +60,9 @@ export function createRefresh(settings: {
   const resting = createBoundedMap<true>({ max: maxTokens, ttlMs: defaultRestSeconds * 1000, now });
   const shared = coordinator && createSharedRefresh(coordinator);
   const tell =
-    shared === undefined ? () => undefined : createTell(createTelling('refresh', outages, background), background);
+    shared === undefined
+      ? () => undefined
+      : createTell(shared, createTelling('refresh', outages, background), background);
   const parts: ExchangeParts = { answers, shared, outages, background, tell };
 
   function settled(holder: Holder): Renewed | Ended | undefined {
@@ -144,31 +147,24 @@ function createNewest(now: () => number) {
     },
     /** Notes that this process has seen a session's token, and which ones it replaced: it is newer, also where the provider's clock went back. */
     note(session: string | undefined, { token, issuedAt }: Newest, replaced: readonly Pick<Holder, 'token'>[]): void {
-      const known = session === undefined ? undefined : newest.get(session);
-      const latest = Math.max(known?.issuedAt ?? 0, issuedAt);
-      const isNewest = latest === issuedAt || replaced.some((each) => each.token === known?.token);
+      if (session === undefined) return;
+      const known = newest.get(session);
       // A request that waited may bring an older one.
-      if (session !== undefined && isNewest) newest.set(session, { token, issuedAt: latest });
+      if (known === undefined || issuedAt >= known.issuedAt) newest.set(session, { token, issuedAt });
+      else if (replaced.some((each) => each.token === known.token))
+        newest.set(session, { token, issuedAt: known.issuedAt });
     },
   };
 }
 
 /** What becomes of a token otherwise: no request fails because the other processes do not hear of it. */
-function createTold({ answers, shared, tell }: ExchangeParts) {
+function createTold({ answers, tell }: ExchangeParts) {
   /** A browser has the newest token: only requests that were sent before carry those that led to it. */
-  function close(token: string): void {
-    const answer = answers.find(token);
-    if (answer?.kind !== 'renewed') return;
-    const [leftMs = 0, weight] = [answers.leftOf(token), weightOf(answer)];
-    if (leftMs <= closingMs) return;
-    answers.shorten(token, closingMs);
-    tell(() => shared?.close(token, closingMs, weight));
-  }
-
   function received(newest: string, led: readonly string[] = []): void {
     for (const token of new Set([...led, ...answers.formerOf(newest)])) {
       const last = answers.lastOf(token);
-      if (token !== newest && last?.kind === 'renewed' && last.token === newest) close(token);
+      const closed = last?.kind === 'renewed' && last.token === newest ? answers.close(token) : undefined;
+      if (closed !== undefined) tell((others) => others.close(token, closingMs, weightOf(closed)));
     }
   }
 
@@ -183,7 +179,7 @@ function createTold({ answers, shared, tell }: ExchangeParts) {
         if (steps === undefined) continue;
         const answer: Renewed = { kind: 'renewed', ...next, steps: steps + 1 };
         answers.settle(each, answer, closingMs);
-        tell(() => shared?.settle(each, { answer, ms: closingMs }));
+        tell((others) => others.settle(each, { answer, ms: closingMs }));
       }
       answers.leads([token], next.token);
     },
@@ -191,7 +187,7 @@ function createTold({ answers, shared, tell }: ExchangeParts) {
     forget(token: string): void {
       for (const each of [token, ...answers.formerOf(token)]) {
         answers.drop(each);
-        tell(() => shared?.close(each, 0));
+        tell((others) => others.close(each, 0));
       }
     },
     /** The same, in this process alone: the others find out by themselves. */
@@ -199,8 +195,8 @@ function createTold({ answers, shared, tell }: ExchangeParts) {
   };
 }
 
-function createTell(telling: Telling, background: Background): Tell {
-  return (send) => background.run(telling(send));
+function createTell(shared: SharedRefresh, telling: Telling, background: Background): Tell {
+  return (send) => background.run(telling(() => send(shared)));
 }
 
 /** One exchange with its deadline, its event and its rest after a failure. */
