@@ -140,9 +140,9 @@ async function exchangeInTurn(
     return learn(parts, holder, exchanging, { ...led, by });
   }
   if (led !== undefined) answers.settle(led.head, led.answer, led.ms);
-  // The provider gave the token again just now, and none has exchanged it since.
+  // No other process knows more: the provider gave the token again just now, or the coordinator has lost what it led to.
   const recent = answers.lastOf(token);
-  if (recent?.kind === 'renewed' && recent.token === token && isFor(recent, holder)) {
+  if (recent?.kind === 'renewed' && isFor(recent, holder)) {
     tell((others) => others.settle(token, { attempt, answer: recent, ms: undefined }));
     return { answer: recent, isNew: false };
   }
