@@ -3,9 +3,11 @@ import {
   continuing,
   emptyRecord,
   forever,
+  freshAfter,
   freshName,
   mergeRecords,
   othersName,
+  ownName,
   reopenedName,
   sparedName,
   spentName,
@@ -152,6 +154,25 @@ describe('a sign-in that is spared', () => {
   });
 });
 
+describe('a token that a refresh issued', () => {
+  const fresh = (time: number) => ({ [freshName(at)]: time });
+  const own = (time: number) => ({ [ownName(at)]: time });
+  it.each<[string, SessionRecord, number, SessionRecord, number, SessionRecord]>([
+    ['is fresh where the refresh began with the call of renewSession', { stale: 5 }, 5, {}, 5, fresh(5)],
+    ['is not where the refresh began before', { stale: 5 }, 4, {}, 5, {}],
+    ['is where the refresh knew of the call, whatever its clock said', { stale: 5 }, 4, { stale: 5 }, 5, fresh(5)],
+    ['is not where the refresh knew of an earlier call', { stale: 5 }, 4, { stale: 4 }, 5, {}],
+    ['needs no word where its own time is a minute later', { stale: 5 }, 5, {}, 60_006, {}],
+    ['needs none where no call was made', {}, 5, {}, 5, {}],
+    ['is of the sign-in of which the refresh knew', { continued: 5 }, 0, { continued: 5 }, 5, own(5)],
+    ['may be of an earlier one where the refresh did not', { continued: 5 }, 9, { continued: 4 }, 5, {}],
+    ['may be of an earlier one where the refresh knew of none', { continued: 5 }, 9, {}, 5, {}],
+    ['is of none where it was issued later', { continued: 5 }, 9, { continued: 5 }, 6, {}],
+  ])('%s', (_, record, startedAt, known, issuedAt, expected) => {
+    expect(freshAfter(record, { ...at, issuedAt }, { at: startedAt, known })).toEqual(expected);
+  });
+});
+
 describe('a presented token', () => {
   it('of a signed-out session stays without worth, whatever is learned later', async () => {
     await checkInputs(
@@ -273,6 +294,17 @@ describe('a presented token', () => {
     ],
     ['that was exchanged in a switch is spent', { [spentName('a')]: 1 }, {}, 'spent'],
     ['beside one that was exchanged is live', { [spentName('b')]: 1 }, {}, 'live'],
+    ['whose name begins like that of one that was exchanged is live', { [spentName('ab')]: 9 }, {}, 'live'],
+    ['without a refresh token was not exchanged', { [spentName('a')]: 9 }, { pair: undefined }, 'live'],
+    [
+      'that a switch issued with the same refresh token is live',
+      { [spentName('a.new')]: 5 },
+      { pair: 'a.new' },
+      'live',
+    ],
+    ['that came with that refresh token until then is spent', { [spentName('a.new')]: 5 }, { pair: 'a.old' }, 'spent'],
+    ['that came with that refresh token later is live', { [spentName('a.new')]: 4 }, { pair: 'a.old' }, 'live'],
+    ['that came with another refresh token is live', { [spentName('ab.new')]: 5 }, { pair: 'a.old' }, 'live'],
     ['that was exchanged and has outdated claims is stale', { [spentName('a')]: 1, stale: 5 }, {}, 'stale'],
     ['of an ended session is ended before it is stale', { ended: 5, stale: 5 }, {}, 'ended'],
   ])('%s', (_, record, change, expected) => {
