@@ -1,5 +1,5 @@
 // The browser signs in again while a request with its former session still waits for the backend.
-import { getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
+import { endSession, getSession, getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
 import { ada, encodeSession, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
 import { sendJson, sendText } from '../support/hosts.ts';
@@ -14,8 +14,11 @@ let app: BackendApp;
 /** Holds back the backend's answers to these calls, after the backend has done its work. */
 let held: { readonly calls: RegExp; readonly until: Promise<unknown> } | undefined;
 let answered = 0;
+/** A handler that asks for its session and goes on for seconds. */
+let slow: { readonly asked: PromiseWithResolvers<undefined>; readonly done: PromiseWithResolvers<undefined> };
 beforeEach(async () => {
   [held, answered] = [undefined, 0];
+  slow = { asked: Promise.withResolvers(), done: Promise.withResolvers() };
   app = await startBackendApp({
     options: {
       async fetch(input, init) {
@@ -32,6 +35,11 @@ beforeEach(async () => {
       host.get('/sdk', (req, res, next) => {
         const asked = getSupabaseClient(req).then((client) => client.auth.getUser());
         asked.then(({ error }) => sendJson(res, { error: error?.name })).catch(next);
+      });
+      host.get('/slow', (req, res, next) => {
+        const { asked, done } = slow;
+        const looked = getSession(req).then(() => asked.resolve(undefined));
+        looked.then(() => done.promise).then(() => sendText(res, 'slow'), next);
       });
       host.get('/update', (req, res, next) => {
         const changed = getSupabaseClient(req).then((client) => client.auth.updateUser({ data: { a: 1 } }));
@@ -102,6 +110,43 @@ describe('a new sign-in is kept when the late request', () => {
     receive(visitor, await late);
     expect(await emailOf(visitor)).toBe(bob.email);
   });
+});
+
+it.each<[string, (visitor: Visitor) => Promise<unknown>]>([
+  ['the application ended', async () => endSession(app.auth, { userId: app.supabase.users()[0]!.id })],
+  ['the browser signed out of', (visitor) => before(visitor).post('/auth/logout')],
+  [
+    'the backend ended',
+    async (visitor) => {
+      const [, session = ''] = visitor.cookies.get(app.cookieName)!.split('base64-');
+      const { access_token: token } = JSON.parse(Buffer.from(session, 'base64url').toString());
+      app.supabase.revokeSession(JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString()).session_id);
+      app.clock.advance(3_660_000);
+    },
+  ],
+])('a new sign-in is kept when a late answer deletes the cookie of a session that %s', async (_title, end) => {
+  const visitor = await app.signedIn();
+  app.clock.advance(2_000);
+  await end(visitor);
+  app.clock.advance(2_000);
+  const late = before(visitor).get('/slow');
+  await slow.asked.promise;
+  await postForm(visitor, '/auth/login', ada);
+  slow.done.resolve(undefined);
+  receive(visitor, await late);
+  expect(await emailOf(visitor)).toBe(ada.email);
+});
+
+it('a late answer deletes the cookie of a session that has ended where no sign-in came meanwhile', async () => {
+  const visitor = await app.signedIn();
+  app.clock.advance(2_000);
+  await endSession(app.auth, { userId: app.supabase.users()[0]!.id });
+  const late = before(visitor).get('/slow');
+  await slow.asked.promise;
+  app.clock.advance(2_000);
+  slow.done.resolve(undefined);
+  receive(visitor, await late);
+  expect(visitor.cookies.has(app.cookieName)).toBe(false);
 });
 
 describe('a new session is kept when the provider refuses a late refresh with the token of the former one', () => {

@@ -155,7 +155,7 @@ describe('a cookie without a session', () => {
 
   it('stays where its source finds none in it', async () => {
     const { resolver, rejected } = setUp({ source: { read: () => ({ kind: 'stored', candidates: [] }) } });
-    expect(await resolver.resolve('memory=foreign', unsent)).toEqual({ session: null, cookies: [] });
+    expect(await resolver.resolve('memory=foreign', unsent)).toMatchObject({ session: null, cookies: [] });
     expect(rejected()).toEqual(['unknown']);
   });
 });

@@ -79,7 +79,7 @@ type Finding<Content> =
 
 /** Looks at every session of the cookies, then renews the first that can be renewed, verified ones first. */
 export function createResolve<Content>(context: SessionContext<Content>, renew: Renew<Content>): Resolve {
-  const { source, allowanceOf, timeoutMs } = context;
+  const { source, revocations, allowanceOf, timeoutMs } = context;
   const lookAtAll = createLook(context, renew);
   const reportOnce = createRejectionReport(context);
 
@@ -96,7 +96,14 @@ export function createResolve<Content>(context: SessionContext<Content>, renew: 
     // Another site's cookies must not cost a session that was not looked at.
     const isKept = (read.kind === 'stored' && read.isKept === true) || findings.some(({ kind }) => kind === 'skipped');
     const cookies = isKept ? [] : source.clear(source.holding(request.cookies, ended));
-    return { session: null, cookies, ...defined({ signIn: last?.signIn }) };
+    const keys = ended.map((candidate) => revocations.keysOf(candidate, undefined));
+    return {
+      session: null,
+      cookies,
+      // A slow response must not delete the cookie of a sign-in that came meanwhile.
+      isCurrent: (): boolean => !keys.some(revocations.isReplaced),
+      ...defined({ signIn: last?.signIn }),
+    };
   }
 
   return async (cookieHeader, isHeadSent, client = {}) => {
