@@ -16,7 +16,15 @@ import {
   stackedAdapters,
   stackedHandlers,
 } from '../../lib/http/mount/express-stack.ts';
-import { findMisuse, isAnsweredLater, isAuthRoute, isRival, mountedElsewhere } from '../../lib/http/mount/mounts.ts';
+import {
+  findMisuse,
+  isAnsweredLater,
+  isAuthRoute,
+  isRival,
+  mountedElsewhere,
+  seesEachPattern,
+  warnOfMount,
+} from '../../lib/http/mount/mounts.ts';
 import { createPathMatcher } from '../../lib/tools/paths/path-matcher.ts';
 import { sendText } from '../support/hosts.ts';
 import { applicationOf, createAdapter, passed, routerOf } from '../support/mounted-adapter.ts';
@@ -553,6 +561,23 @@ describe('the place of an adapter', () => {
   });
 });
 
+describe('a pattern', () => {
+  it.each<[string, string | RegExp, readonly string[], boolean]>([
+    ['at a path', '/app', ['/app/(.*)', '/app'], true],
+    ['at another path', '/app', ['/app/(.*)', '/dashboard(.*)'], false],
+    ['below a parameter', '/:tenant', ['/acme/x', '/:tenant/y', '/(.*)'], true],
+    ['below an expression', /^\/(?:en|de)(?=\/|$)/, ['/en/x', '/de/y'], true],
+    ['below another expression', /^\/(?:en|de)(?=\/|$)/, ['/en/x', '/fr/y'], false],
+  ])('reaches an adapter by what the application shows: %s', (_what, mount, protectedRoutes, expected) => {
+    const adapter = createAdapter({ protectedRoutes });
+    const other = createAdapter({ adapter: 'backend' });
+    const app = applicationOf(['/', other], [mount, adapter]);
+    expect(seesEachPattern(passed(adapter, { app, prefix: '/en' }))).toBe(expected);
+    // No search finds it.
+    expect(seesEachPattern(passed(adapter, { prefix: '/en' }))).toBe(false);
+  });
+});
+
 describe('an adapter beside another one', () => {
   const twice = 'b2bAuth() is mounted twice in one application; mount it once';
   const rivals = `b2bAuth() is mounted twice, and this request has passed both, so adapter: 'b2b' could mean either; mount each where no request passes the other`;
@@ -615,7 +640,7 @@ describe('the warnings about a mount', () => {
     const app = express();
     app.get(route, (_req, res) => void res.end());
     app.use(prefix === '' ? '/' : '/:tenant', routerOf(adapter));
-    for (const isNew of [true, false, false]) findMisuse(passed(adapter, { app, prefix }), isNew);
+    warnOfMount(passed(adapter, { app, prefix }));
     return codes;
   }
   const unguarded = 'EXPRESS_AUTH_ADAPTERS_UNGUARDED';
@@ -629,7 +654,7 @@ describe('the warnings about a mount', () => {
     ['a mount path and protected routes', '/public', '/app', ['/app/account'], [below]],
     ['a mount path and no protected route', '/public', '/app', [], []],
     ['both', '/app/account', '/app', ['/app/account'], [unguarded, below]],
-  ])('are given once, as events and by the process: %s', (_what, route, prefix, protectedRoutes, expected) => {
+  ])('are given as events and by the process: %s', (_what, route, prefix, protectedRoutes, expected) => {
     expect(warningsOf(route, prefix, ...protectedRoutes)).toEqual(expected);
     const starts: Readonly<Record<string, string>> = {
       [unguarded]: `b2bAuth: '${route}' is in protectedRoutes, but a route before the adapter answers it, so it is public.`,

@@ -198,6 +198,106 @@ describe('a matcher that the mount path can never see', () => {
   });
 });
 
+/** What each request gets, one after the other, as a status or as the text of a 500. */
+async function inTurn(listener: http.RequestListener, ...paths: readonly string[]): Promise<unknown[]> {
+  const server = await serve(listener);
+  const visitor = createVisitor(server.origin);
+  const found: unknown[] = [];
+  for (const path of paths) {
+    const { status, text } = await visitor.get(path);
+    found.push(status === 500 ? text : status);
+  }
+  await server.close();
+  return found;
+}
+
+describe('no request makes a wrong mount pass for right', () => {
+  const never: unknown = expect.stringContaining("'/dashboard(.*)' can never match");
+  const wrong = (auth: Handler): Host => {
+    const { host } = createApplication();
+    host.use('/app', auth);
+    host.use((_req, res) => sendText(res, 'SECRET'));
+    host.onError((error, _req, res) => sendText(res, error.message, 500));
+    return host;
+  };
+
+  it('not one that comes to the adapter without the application, as through the engine of Socket.IO', async () => {
+    const auth = b2b({ protectedRoutes: '/dashboard(.*)' }) as unknown as Handler;
+    const { listener } = wrong(auth);
+    const found = await inTurn(
+      (req, res) => {
+        if (req.url?.startsWith('/socket.io/') === true) auth(req, res, () => res.end());
+        else listener(req, res, () => res.end());
+      },
+      ...['/socket.io/', '/app/dashboard', '/socket.io/', '/app/dashboard'],
+    );
+    expect(found).toEqual([200, never, 200, never]);
+  });
+
+  it.each([
+    ['that Connect reads as one below the mount path', '/app.x'],
+    ['that can be read in many ways', `/app${'/a%2f..'.repeat(9)}`],
+    ['whose letters differ', '/APP/x'],
+  ])('not one to a path %s', async (_which, path) => {
+    const { listener } = wrong(b2b({ protectedRoutes: '/dashboard(.*)' }));
+    const [first, , last] = await inTurn(
+      (req, res) => listener(req, res, () => res.end()),
+      '/app/dashboard',
+      path,
+      '/app/dashboard',
+    );
+    expect([first, last]).toEqual([never, never]);
+  });
+});
+
+describeOnExpress('a mount of several paths', () => {
+  it.each<[string, string | readonly string[] | RegExp, readonly string[], Readonly<Record<string, number>>]>([
+    [
+      'two paths',
+      ['/app', '/admin'],
+      ['/app/private', '/admin/(.*)'],
+      { '/app/': 200, '/app/private': 307, '/admin/x': 307, '/app/login': 302 },
+    ],
+    [
+      'a parameter',
+      '/:tenant',
+      ['/acme/admin(.*)', '/globex/admin(.*)'],
+      { '/other/admin': 200, '/acme/': 200, '/acme/admin': 307, '/globex/admin': 307, '/globex/login': 302 },
+    ],
+    [
+      'an expression',
+      /^\/(?:en|de)(?=\/|$)/,
+      ['/en/account', '/de/konto'],
+      { '/en/': 200, '/de/': 200, '/en/account': 307, '/de/konto': 307, '/en/konto': 200 },
+    ],
+  ])('sees a pattern below one of them: %s', async (_what, paths, protectedRoutes, expected) => {
+    const { host } = createApplication();
+    host.use(paths as string, b2b({ protectedRoutes: [...protectedRoutes] }));
+    host.use((_req, res) => sendText(res, 'page'));
+    host.onError((error, _req, res) => sendText(res, error.message, 500));
+    const asked = Object.keys(expected);
+    const found = await inTurn((req, res) => host.listener(req, res, () => res.end()), ...asked, ...asked);
+    expect(found).toEqual([...Object.values(expected), ...Object.values(expected)]);
+  });
+
+  it('says once which patterns match nothing below the path of its first request', async () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    const { host } = createApplication();
+    host.use('/:tenant', b2b({ protectedRoutes: ['/dashboard(.*)', '/:tenant/account', '/home'] }));
+    host.use((_req, res) => sendText(res, 'page'));
+    const found = await inTurn(
+      (req, res) => host.listener(req, res, () => res.end()),
+      ...['/acme/dashboard', '/dashboard/x', '/acme/dashboard', '/acme/account'],
+    );
+    expect(found).toEqual([200, 307, 200, 307]);
+    const partly: unknown = expect.stringContaining(
+      "below some of its mount paths these match nothing: '/dashboard(.*)', '/home'. For one below a parameter such as /:tenant, write '/:tenant/…'.",
+    );
+    expect(warn.mock.calls).toEqual([[partly, { code: 'EXPRESS_AUTH_ADAPTERS_PREFIX' }]]);
+    warn.mockRestore();
+  });
+});
+
 describe('a matcher of everything', () => {
   it('locks no one out of signing in: own routes and the pages’ stylesheet are exempt', async () => {
     const app = await startB2bApp({ provider, options: { protectedRoutes: '/(.*)' } });
@@ -631,6 +731,25 @@ describe.each([
   });
 });
 
+it('a protected path before the adapter is named also where a request comes without the application first', async () => {
+  const heard: string[] = [];
+  const auth = b2b({
+    protectedRoutes: '/account',
+    onEvent(event) {
+      if (event.type === 'configuration_warning') heard.push(event.message);
+    },
+  });
+  const app = express();
+  app.get('/account', secret);
+  app.use(auth, secret);
+  const handle = auth as unknown as Handler;
+  await inTurn(
+    (req, res) => (req.url === '/socket.io/' ? handle(req, res, () => res.end()) : app(req, res)),
+    ...['/socket.io/', '/x', '/socket.io/', '/x'],
+  );
+  expect(heard).toEqual([expect.stringContaining("'/account' is in protectedRoutes, but a route before")]);
+});
+
 /** A request that an application of this shape handles. */
 const requestIn = (app: unknown): IncomingMessage => Object.assign(new IncomingMessage(new Socket()), { app });
 
@@ -736,12 +855,13 @@ describe.each(['Express 4', 'Express 5'] as const)('an adapter that no search fi
     }
   });
 
-  it('never sees a pattern, until a request comes below a path where it does', async () => {
+  it('never sees a pattern below one of its mount paths, whatever came below another one', async () => {
     const found = await answers(
       (app) => app.use('/:tenant', hidden(b2bOfKit({ protectedRoutes: '/one/account' }))),
-      ['/two/x', '/one/x', '/two/x'],
+      ['/two/x', '/one/x', '/two/x', '/one/x'],
     );
-    expect(found).toEqual([expect.stringContaining("'/one/account' can never match"), passed, passed]);
+    const never = expect.stringContaining("'/one/account' can never match") as string;
+    expect(found).toEqual([never, passed, never, passed]);
   });
 
   it('is checked beside each adapter that a request has passed before', async () => {

@@ -13,7 +13,7 @@ import { useExpress } from './express.ts';
 import type { Next } from './next.ts';
 import { guard } from './guard/guard.ts';
 import type { GuardRules } from './guard/guard.ts';
-import { findMisuse, isAnsweredLater } from './mount/mounts.ts';
+import { findMisuse, isAnsweredLater, seesEachPattern, warnOfMount } from './mount/mounts.ts';
 import { stylesheetFor } from '../pages/style.ts';
 import { rememberFactors } from './guard/step-up.ts';
 import { showReply } from './reply.ts';
@@ -60,15 +60,22 @@ export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: re
       isPage(target, matches) || (target !== req.url && isRewritten(path, pathOf(target)) && isPage(path, matches))
     );
   };
-  let isMountedRightly = false;
+  /** Where the place was found right, by application: below each of its mount paths (`true`), or below the last one. */
+  const right = new WeakMap<object, string | true>();
   /** Its place is judged until a request shows that it is right; what a request shows by itself, each time. */
   const checkMount = (request: AuthRequest, path: string): ConfigurationError | undefined => {
-    const { preceding, following, prefix } = request;
+    const { req, preceding, following, prefix } = request;
+    // The engine of Socket.IO comes by the same server without the application, and shows nothing of it.
+    const host = typeof req.app === 'function' ? req.app : definition;
+    const place = right.get(host);
+    const isRight = place === true || place === prefix;
     const showsNothing = preceding === undefined && following === undefined && (prefix === '' || path !== '/');
-    if (isMountedRightly && showsNothing) return undefined;
-    const misuse = findMisuse(request, !isMountedRightly);
-    isMountedRightly ||= misuse === undefined;
-    return misuse;
+    if (isRight && showsNothing) return undefined;
+    const misuse = findMisuse(request, !isRight);
+    if (misuse !== undefined || isRight) return misuse;
+    if (place === undefined) warnOfMount(request);
+    right.set(host, seesEachPattern(request) || prefix);
+    return undefined;
   };
 
   return routerOf(definition, (req, res, next) => {

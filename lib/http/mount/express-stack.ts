@@ -87,7 +87,7 @@ export function protectedBefore(
   const own = layers.findIndex((layer) =>
     stackedIn(layer, (path) => path).some(({ handle }) => adapterOf(handle) === definition),
   );
-  const samples = patterns.map((pattern) => pattern.replace(/\(\.\*\)$/, pattern.endsWith('/(.*)') ? 'x' : ''));
+  const samples = patterns.map(sampleOf);
   return layers
     .slice(0, Math.max(0, own))
     .flatMap((layer) => {
@@ -97,6 +97,11 @@ export function protectedBefore(
     })
     .map((path) => base + path)
     .find(isProtected);
+}
+
+/** A path that the pattern matches; a parameter stands for itself. */
+export function sampleOf(pattern: string): string {
+  return pattern.replace(/\(\.\*\)$/, pattern.endsWith('/(.*)') ? 'x' : '');
 }
 
 /** A mounted application knows its path; below a pattern it returns something else than a text. */

@@ -2,7 +2,7 @@ import { createPathMatcher, isReachableUnder } from '../../tools/paths/path-matc
 import { ConfigurationError } from '../../errors.ts';
 import { partKey } from '../adapter.ts';
 import type { Adapter, OwnPath } from '../adapter.ts';
-import { adaptersBeside, protectedBefore, stackedAdapters } from './express-stack.ts';
+import { adaptersBeside, protectedBefore, sampleOf, stackedAdapters } from './express-stack.ts';
 import { pathOf, tryDecode } from '../../tools/paths/request-path.ts';
 import { comparablePath, requestTarget } from '../message.ts';
 import type { HostRequest } from '../message.ts';
@@ -89,7 +89,7 @@ const prefixPart = partKey<string>('mount path');
 /**
  * Why the adapter is mounted wrongly, as far as the request shows. It is then refused.
  *
- * @param isNew whether no request has shown yet that the adapter is mounted rightly; the first one that does also causes the warnings
+ * @param isNew whether no request has shown yet that the adapter is mounted rightly below this path
  */
 export function findMisuse(request: Passed, isNew: boolean): ConfigurationError | undefined {
   const { definition, prefix } = request;
@@ -99,7 +99,6 @@ export function findMisuse(request: Passed, isNew: boolean): ConfigurationError 
   if (isNew) {
     definition.parts.set(prefixPart, prefix);
     if (problems.length === 0) problems.push(...placeProblems(request));
-    if (problems.length === 0) warnOfMount(request);
   }
   return problems.length === 0 ? undefined : new ConfigurationError(definition.name, [...new Set(problems)]);
 }
@@ -144,10 +143,31 @@ function swallowed({ definition: { name }, prefix }: Passed): string {
   return `it is mounted by a pattern that takes the whole path ('${prefix}' of this request), so none of its routes is reached; mount it without a path: app.use(${name}())`;
 }
 
+/**
+ * Whether the application's stack shows that each pattern reaches the adapter. No request changes that: the mount path of one may be what
+ * its sender made up, as below `/:tenant`.
+ */
+export function seesEachPattern({ definition, req }: Passed): boolean {
+  return definition.protectedRoutes.every((pattern) => isReached(definition, req.app, pattern));
+}
+
+function isReached(definition: Adapter, app: unknown, pattern: string): boolean {
+  const path = sampleOf(pattern);
+  return adaptersBeside(definition, app).some(
+    (stacked) => stacked.definition === definition && stacked.restOf(path) !== undefined,
+  );
+}
+
+/** The patterns that match nothing below the request's mount path. */
+function patternsElsewhere({ definition, prefix }: Passed): string[] {
+  return definition.protectedRoutes.filter((pattern) => !isReachableUnder(pattern, prefix));
+}
+
 /** What is wrong with the place of the adapter in its application. */
-function placeProblems({ definition, prefix, req }: Passed): string[] {
-  const { adapter, protectedRoutes } = definition;
-  const unreachable = protectedRoutes.filter((pattern) => !isReachableUnder(pattern, prefix));
+function placeProblems(request: Passed): string[] {
+  const { definition, prefix, req } = request;
+  const { adapter } = definition;
+  const unreachable = patternsElsewhere(request).filter((pattern) => !isReached(definition, req.app, pattern));
   const ofThisName = adaptersBeside(definition, req.app).filter((stacked) => stacked.definition.adapter === adapter);
   return [
     ...unreachable.map(
@@ -191,7 +211,9 @@ function clashes({ definition, prefix }: Passed, other: Passed): readonly string
   return found;
 }
 
-function warnOfMount({ definition, prefix, req }: Passed): void {
+/** For the first request that shows an adapter mounted rightly in its application. */
+export function warnOfMount(request: Passed): void {
+  const { definition, prefix, req } = request;
   const { name, protectedRoutes, emit } = definition;
   const warn = (message: string, code: string): void => {
     process.emitWarning(message, { code });
@@ -208,8 +230,13 @@ function warnOfMount({ definition, prefix, req }: Passed): void {
   }
   // Below a path the host passes on only that exact spelling; the matcher would know other spellings.
   if (prefix !== '' && protectedRoutes.length > 0) {
+    const elsewhere = patternsElsewhere(request).map((pattern) => `'${pattern}'`);
+    const partly =
+      elsewhere.length === 0
+        ? ''
+        : ` Patterns are root-relative, so below some of its mount paths these match nothing: ${elsewhere.join(', ')}. For one below a parameter such as /:tenant, write '/:tenant/…'.`;
     warn(
-      `${name} has protectedRoutes and is mounted under a path, so requests that spell that path in another way, such as //app or /%61pp, never reach it. Mount it at the root, or put requireSession() in front of what serves these pages.`,
+      `${name} has protectedRoutes and is mounted under a path, so requests that spell that path in another way, such as //app or /%61pp, never reach it. Mount it at the root, or put requireSession() in front of what serves these pages.${partly}`,
       'EXPRESS_AUTH_ADAPTERS_PREFIX',
     );
   }
