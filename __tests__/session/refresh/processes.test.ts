@@ -89,6 +89,16 @@ describe('a process that has only learned an answer', () => {
     for (const each of ['a', token]) expect((await third.exchange(each, ended)).answer).toEqual(ended);
   });
 
+  it('needs to know nothing of the tokens that led to it', async () => {
+    const { shared, one, two } = setUpTwo();
+    await one.exchange('b', to('c'));
+    shared.isDown = true;
+    await two.exchange('x', to('y'));
+    shared.isDown = false;
+    expect(await two.exchange('b', never, ['a'])).toEqual({ answer: to('c'), isNew: false });
+    expect(two.events).toEqual(['coordinator_unavailable', 'coordinator_recovered']);
+  });
+
   it('closes it once', async () => {
     const { shared, one, two } = setUpTwo();
     await one.exchange('a', to('b'));

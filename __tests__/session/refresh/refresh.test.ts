@@ -267,11 +267,29 @@ describe('an answer', () => {
     expect(await exchange('b', never)).toMatchObject({ answer: { text: 'again' }, isNew: false });
   });
 
+  it('that the provider repeats is none after what it led to has ended', async () => {
+    const { clock, exchange, refresh } = setUp();
+    await exchange('a', to('b'));
+    await exchange('b', to('c'), ['a']);
+    refresh.received('c');
+    clock.advance(25_001);
+    const superseded = { kind: 'ended', reason: 'superseded' };
+    expect((await exchange('a', { ...to('b'), isRepeated: true })).answer).toEqual(superseded);
+  });
+
   it('that the provider repeats stands as any where its token is not spent', async () => {
     const { clock, exchange, settled } = setUp();
     await exchange('b', to('b'));
     expect((await exchange('a', { ...to('b'), isRepeated: true })).answer).toEqual(to('b'));
     clock.advance(7 * day);
+    expect(settled('a')).toEqual(to('b'));
+  });
+
+  it('of no user shares no eighth with others of none', async () => {
+    const { exchange, settled } = setUp();
+    await exchange('a', to('b'));
+    const text = 'x'.repeat(20_000);
+    for (let index = 0; index < 130; index += 1) await exchange(`${index}`, { ...to(`next ${index}`), text });
     expect(settled('a')).toEqual(to('b'));
   });
 

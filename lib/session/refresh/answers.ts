@@ -160,15 +160,17 @@ export function createAnswers(now: () => number) {
       }
       return last;
     },
-    /** How many tokens were spent from one to a later one; `undefined` where it does not lead there. */
-    stepsTo(from: string, to: string): number | undefined {
-      let name = from;
-      for (let [hops, steps] = [0, 0]; hops < maxHops; hops += 1) {
+    /** How many tokens were spent from one to a later one, and what the first answer has `between`; `undefined` where it does not lead there. */
+    wayTo(from: string, to: string): Required<Pick<Renewed, 'steps' | 'between'>> | undefined {
+      let [name, steps] = [from, 0];
+      let between: Renewed['between'];
+      for (let hops = 0; hops < maxHops; hops += 1) {
         const next = find(name);
         if (next?.kind !== 'renewed' || next.token === name) return undefined;
+        between ??= next.between ?? [];
         steps += next.steps;
         name = next.token;
-        if (name === to) return steps;
+        if (name === to) return { steps, between };
       }
       return undefined;
     },
@@ -189,7 +191,7 @@ export function createAnswers(now: () => number) {
 /** The tokens in between, and which of them are too many. */
 export function betweenOf(
   token: string,
-  known: readonly string[] = [],
+  known: readonly string[],
 ): { readonly between: readonly string[]; readonly dropped: readonly string[] } {
   const all = [...known.filter((each) => each !== token), token];
   return { between: all.slice(-maxBetween), dropped: all.slice(0, -maxBetween) };

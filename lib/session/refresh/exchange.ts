@@ -237,13 +237,9 @@ function learn(
   if (answer.kind !== 'renewed') return { answer, isNew: false };
   answers.leads(by === undefined ? [token] : [by, token], answer.token);
   for (const each of by === undefined ? former : []) {
-    const [known, steps, leftMs] = [answers.find(each), answers.stepsTo(each, token), answers.leftOf(each)];
-    if (known?.kind !== 'renewed' || steps === undefined || leftMs === undefined) continue;
-    answers.settle(
-      each,
-      { ...answer, steps: steps + answer.steps, between: known.between ?? [] },
-      Math.min(leftMs, ms),
-    );
+    const [way, leftMs = 0] = [answers.wayTo(each, token), answers.leftOf(each)];
+    if (way === undefined) continue;
+    answers.settle(each, { ...answer, ...way, steps: way.steps + answer.steps }, Math.min(leftMs, ms));
   }
   return { answer: answers.lastOf(token) ?? answer, isNew: false };
 }
@@ -339,11 +335,11 @@ function leadOn(
   own: Renewed,
   lifeMs: number,
 ): void {
-  const known = head === undefined ? undefined : answers.find(head);
-  const steps = head === undefined ? undefined : answers.stepsTo(head, token);
-  if (head === undefined || known?.kind !== 'renewed' || steps === undefined) return;
-  const { between, dropped } = betweenOf(token, known.between);
-  const answer: Renewed = { ...own, steps: steps + own.steps, between };
+  if (head === undefined) return;
+  const way = answers.wayTo(head, token);
+  if (way === undefined) return;
+  const { between, dropped } = betweenOf(token, way.between);
+  const answer: Renewed = { ...own, steps: way.steps + own.steps, between };
   if (!answers.settle(head, answer, lifeMs)) return;
   answers.leads([head], own.token);
   const byHead: Answer = { kind: 'by', token: head };

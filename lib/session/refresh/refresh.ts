@@ -175,7 +175,7 @@ function createTold({ answers, tell }: ExchangeParts) {
     follow(token: string, next: Pick<Renewed, 'owner' | 'token' | 'text'>): void {
       if (token === next.token) return;
       for (const each of [token, ...answers.formerOf(token)]) {
-        const steps = each === token ? 0 : answers.stepsTo(each, token);
+        const steps = each === token ? 0 : answers.wayTo(each, token)?.steps;
         if (steps === undefined) continue;
         const answer: Renewed = { kind: 'renewed', ...next, steps: steps + 1 };
         answers.settle(each, answer, closingMs);
