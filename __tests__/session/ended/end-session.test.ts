@@ -358,6 +358,7 @@ describe('in several processes', () => {
     await one.resolver.endSession({ userId: 'ada' });
     expect(await seesWhom(two, browser)).toBeUndefined();
     expect([provider.calls, browser.cookie]).toEqual([[], undefined]);
+    expect(two.events).toEqual([{ type: 'session_rejected', reason: 'ended' }]);
   });
 
   it.each([true, false])('a sign-in in another process works within the same second (sealed: %s)', async (isSealed) => {

@@ -45,6 +45,24 @@ describe('a revocation', () => {
     ]).toEqual(['replaced', 'signed_out', undefined, undefined]);
   });
 
+  it('ends a session whose start a clock said that is ahead, and none that begins later', async () => {
+    const clock = createClock(10_000);
+    const revocations = createLocal(clock.now);
+    await revocations.revoke('session', 'signed_out', 300_000, 15_000.5);
+    const standing = (beganAt: number) =>
+      revocations.known(
+        revocations.keysOf({ sessionId: 'session', userId: undefined, beganAt, issuedAt: 0 }, undefined),
+      );
+    expect([10_000, 15_000.5, 15_001, 15_002].map(standing)).toEqual([
+      'signed_out',
+      'signed_out',
+      'signed_out',
+      'live',
+    ]);
+    await revocations.revoke('session', 'replaced', 300_000, 5_000);
+    expect(standing(15_002)).toBe('live');
+  });
+
   it.each([
     ['a token of five minutes', 300_000, 325_000],
     ['a token that was never valid', -1_000, 25_000],
@@ -187,6 +205,15 @@ describe('a sign-in that is under way', () => {
     for (const each of [one, two]) expect((await each.check(keys)).standing).toBe(expected);
   });
 
+  it('that was let in after its user got a new password may begin once more, as for a second factor', async () => {
+    const { clock, one, kept } = createTwo();
+    const beganAt = clock.now() - 500;
+    await one.endOthers(kept);
+    const keys = one.keysOf({ ...kept, sessionId: 'under way', beganAt }, 'its token');
+    await one.begin(keys, { beganAt, arrivedAt: clock.now() });
+    expect(await one.begin(keys, { beganAt })).toBeGreaterThan(beganAt);
+  });
+
   it('works when endSession is called for its user', async () => {
     const { clock, one, two, kept } = createTwo();
     await one.end({ userId: 'ada' });
@@ -223,6 +250,31 @@ describe('the coordinator is told nothing of a session without an id', () => {
     else await one.renewOthers('ada', [one.keysOf(facts, 'token')]);
     expect(merge.mock.calls.map(([subject]) => subject)).toEqual([ada]);
   });
+});
+
+it('the coordinator is told once of a token that was exchanged for another organization, and of each session of the switch', async () => {
+  const { shared, one, two } = createTwo();
+  const merge = jest.spyOn(shared, 'merge');
+  await one.spend(['kept', undefined, 'kept', 'next'], { token: 1.5 }, 1_000);
+  const [kept, next] = ['kept', 'next'].map((id) => `b2b:session:${hash(id)}`);
+  const change = { 'spent:token': 2 };
+  expect(merge.mock.calls).toEqual([
+    [kept, change, 1_000],
+    [next, change, 1_000],
+  ]);
+  await one.spend(['kept'], { token: 9 }, 1_000);
+  expect(merge).toHaveBeenCalledTimes(2);
+  await one.spend(['kept'], { token: 9, 'another token': 9 }, 1_000);
+  expect(merge.mock.lastCall).toEqual([kept, { 'spent:another token': 9 }, 1_000]);
+  const facts = { sessionId: 'next', userId: undefined, beganAt: 0, issuedAt: 0 };
+  expect((await two.check(two.keysOf(facts, 'token.any'))).standing).toBe('spent');
+});
+
+it('the coordinator is told nothing of the others of no user', async () => {
+  const { shared, one, kept } = createTwo();
+  const merge = jest.spyOn(shared, 'merge');
+  await one.endOthers({ ...kept, userId: undefined });
+  expect(merge).not.toHaveBeenCalled();
 });
 
 it('the coordinator is told nothing of a renewed token that no call concerns', async () => {

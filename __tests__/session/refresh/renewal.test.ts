@@ -16,6 +16,8 @@ import type { SharedCoordinator } from '../../../lib/session/coordinator.ts';
 import { forever, hash } from '../../../lib/session/ended/record.ts';
 import { createShared } from '../../support/shared-memory.ts';
 
+afterEach(() => jest.restoreAllMocks());
+
 const settled = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
 
 function setUp(change: (source: ReturnType<typeof createMemorySource>) => MemoryAppSetup = () => ({})) {
@@ -338,6 +340,33 @@ it('a request whose headers are sent uses an answer that is due, and spends no t
   clock.advance(tokenLifetimeMs - 10_000);
   expect((await visit(app, browser.header(), () => true)).session?.accessToken).toBe('access for refresh-2');
   expect([provider.calls, app.eventTypes()]).toEqual([['refresh-1'], ['session_refreshed']]);
+});
+
+it('an answer that is due is used while the provider is down', async () => {
+  const { app, clock, provider, visitNow } = setUp();
+  await visitNow();
+  clock.advance(tokenLifetimeMs - 5_000);
+  provider.fault = 'outage';
+  expect((await visitNow()).session?.accessToken).toBe('access for refresh-2');
+  expect([new Set(provider.calls).size, app.eventTypes()]).toEqual([2, ['session_refreshed', 'refresh_failed']]);
+});
+
+it('a token is not sent again once no request waits for its answer', async () => {
+  const over = new AbortController();
+  jest.spyOn(AbortSignal, 'timeout').mockReturnValue(over.signal);
+  let calls = 0;
+  const { visitNow } = setUp(() => ({
+    source: {
+      async refresh() {
+        calls += 1;
+        over.abort();
+        return { kind: 'unanswered', cause: new Error('too late') };
+      },
+    },
+  }));
+  await expect(visitNow()).rejects.toMatchObject({ code: 'provider_unavailable' });
+  for (let turn = 0; turn < 5; turn += 1) await settled();
+  expect(calls).toBe(1);
 });
 
 it('the end of a session is reported once, however many requests wait for the renewal', async () => {
