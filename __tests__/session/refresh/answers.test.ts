@@ -1,5 +1,8 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { createRefresh } from '../../../lib/session/refresh/refresh.ts';
+import { closingMs as lateMs, createAnswers, openMs as lostMs } from '../../../lib/session/refresh/answers.ts';
 import type { Ended, Renewed } from '../../../lib/session/refresh/answers.ts';
 import { createClock } from '../../support/clock.ts';
 import { checkInputs } from '../../support/inputs.ts';
@@ -127,4 +130,49 @@ it('a browser that holds any of the last tokens gets the newest one, whichever r
     }),
     { least: 300, variable: 'ANSWER_RUNS' },
   );
+});
+
+describe('what answers take of the heap for their users', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+
+  /** Megabytes, for so many users with so many refreshes each, in turn or one user after the other. */
+  function heapOf({
+    users,
+    refreshes,
+    everyMs,
+    isOwned,
+    isInTurn,
+  }: Readonly<Record<'users' | 'refreshes' | 'everyMs', number>> &
+    Readonly<Record<'isOwned' | 'isInTurn', boolean>>): number {
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    const clock = createClock(1_000_000);
+    const answers = createAnswers(clock.now);
+    for (let each = 0; each < users * refreshes; each += 1) {
+      const user = isInTurn ? each % users : Math.floor(each / refreshes);
+      clock.advance(everyMs);
+      const token = `${each}`.padStart(64, 'x');
+      const owner = isOwned ? { owner: `${user}`.padStart(40, 'x') } : {};
+      answers.settle(token, { kind: 'renewed', token: `${each} next`, steps: 1, text: '', ...owner }, lostMs);
+      answers.close(token);
+    }
+    collect();
+    const grown = (process.memoryUsage().heapUsed - before) / 1e6;
+    // It is in use up to here.
+    expect(answers.find('other')).toBeUndefined();
+    return grown;
+  }
+
+  it('does not grow with the refreshes of a user, whose former answers are gone', () => {
+    const life = { users: 20, refreshes: 3_000, everyMs: lateMs, isInTurn: true };
+    const [owned, unowned] = [heapOf({ ...life, isOwned: true }), heapOf({ ...life, isOwned: false })];
+    expect(owned - unowned).toBeLessThan(1);
+  }, 60_000);
+
+  it('is limited also where each of many users had many answers at a time', () => {
+    const life = { users: 800, refreshes: 200, everyMs: 1, isInTurn: false };
+    const [owned, unowned] = [heapOf({ ...life, isOwned: true }), heapOf({ ...life, isOwned: false })];
+    expect(owned - unowned).toBeLessThan(2 * 5.3);
+  }, 60_000);
 });

@@ -55,8 +55,10 @@ const maxTokens = 20_000;
 const [maxOpenBytes, maxClosingBytes] = [16 * 1024 * 1024, 12 * 1024 * 1024];
 /** What part of them one user can take: about 400 sessions of 5 KB whose browsers have not fetched their tokens yet. */
 const sharePerUser = 1 / 8;
-/** Users whose answers are counted. */
-const maxUsers = 10_000;
+/** Bytes for the names of each user's answers: of 11,000 users with one answer each. */
+const maxOwnedBytes = 5 * 1024 * 1024;
+/** Measured bytes of a user, and of the name of an answer. */
+const [userBytes, nameBytes] = [340, 125];
 /** Measured bytes of an answer besides its text. */
 const answerBytes = 300;
 /** Characters of an answer: several times what cookies can hold. A larger one only reaches callers that already wait. */
@@ -206,22 +208,27 @@ interface Standing {
 /** Answers with a limit for all, and one for each user: many sign-ins of one account evict its own answers, and no other user's. */
 function createOwned(max: number, now: () => number) {
   const answers = createBoundedMap<Standing>({ max, sizeOf: bytesOf, ttlMs: openMs, now });
-  /** The bytes of each user's answers by their tokens, the newest last. Some of these answers may be gone. */
-  const owned = createBoundedMap<Map<string, number>>({ max: maxUsers, ttlMs: openMs, now });
+  /** The bytes of each user's answers by their tokens, the newest last. Answers that are gone leave with the user's next one. */
+  const owned = createBoundedMap<Map<string, number>>({
+    max: maxOwnedBytes,
+    sizeOf: (own) => userBytes + own.size * nameBytes,
+    ttlMs: openMs,
+    now,
+  });
   const isTooMuch = (own: ReadonlyMap<string, number>): boolean =>
     [...own.values()].reduce((sum, bytes) => sum + bytes, 0) > max * sharePerUser;
 
   function count(token: string, bytes: number, owner: string): void {
     const own = owned.get(owner) ?? new Map<string, number>();
+    for (const each of own.keys()) if (!answers.has(each)) own.delete(each);
     own.delete(token);
     own.set(token, bytes);
-    owned.set(owner, own);
-    if (isTooMuch(own)) [...own.keys()].filter((each) => !answers.has(each)).forEach((gone) => own.delete(gone));
     for (const eldest of own.keys()) {
-      if (!isTooMuch(own)) return;
+      if (!isTooMuch(own)) break;
       own.delete(eldest);
       answers.delete(eldest);
     }
+    owned.set(owner, own);
   }
 
   function drop(token: string): void {
