@@ -1,6 +1,8 @@
 import { ada, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
 import type { Visitor } from '../support/visitor.ts';
+import { requireSession } from '../../lib/backend/index.ts';
+import { sendText } from '../support/hosts.ts';
 
 let app: BackendApp;
 beforeEach(async () => {
@@ -118,6 +120,32 @@ describe('an outage between the two factors', () => {
     const limited = await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) });
     expect([limited.status, Number(limited.headers['retry-after']) > 0]).toEqual([429, true]);
     expect((await visitor.postJson('/auth/verify', { code: app.supabase.codeOf(factor) })).status).toBe(200);
+  });
+});
+
+describe.each(['strict', 'parent'] as const)('a lost answer to a code (reuse of tokens: %s)', (reuse) => {
+  const minute = 60_000;
+  beforeEach(async () => {
+    await app.close();
+    app = await startBackendApp({
+      standIn: { reuse },
+      after: (host) => host.get('/vault', requireSession({ aal: 'aal2' }), (_req, res) => sendText(res, 'vault')),
+    });
+  });
+
+  it.each([
+    ['had expired', 61 * minute, minute],
+    ['expires meanwhile', minute, 61 * minute],
+  ])('costs no session whose token %s', async (_title, before, after) => {
+    const visitor = await app.signedIn();
+    const factor = app.supabase.addFactor(ada.email);
+    app.clock.advance(before);
+    const sent = new Map(visitor.cookies);
+    await postForm(visitor, '/auth/verify', { code: app.supabase.codeOf(factor) });
+    visitor.cookies.clear();
+    for (const [name, value] of sent) visitor.cookies.set(name, value);
+    app.clock.advance(after);
+    expect([(await visitor.get('/account')).status, (await visitor.get('/vault')).text]).toEqual([200, 'vault']);
   });
 });
 

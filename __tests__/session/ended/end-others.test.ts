@@ -285,7 +285,7 @@ describe('a call that keeps the tokens of one session', () => {
     expect(one.provider.calls).toEqual([other.kept.refreshToken]);
   });
 
-  it('clears no cookie of a late request with the tokens that it replaced', async () => {
+  it('gives a request with the tokens that it replaced the newer ones, and clears no cookie once a browser has them', async () => {
     const { clock, provider, resolver } = createMemoryApp();
     const spent = provider.issue('ada');
     clock.advance(tokenLifetimeMs - 20_000);
@@ -293,7 +293,11 @@ describe('a call that keeps the tokens of one session', () => {
     if (outcome.kind !== 'renewed') throw new Error('The provider did not renew the tokens');
     await resolver.renewOthers('ada', storedOf(spent), storedOf(outcome.content));
     clock.advance(26_000);
-    const late = await resolver.resolve(createMemoryBrowser(spent).header(), () => false);
+    const ask = (content: MemoryContent) => resolver.resolve(createMemoryBrowser(content).header(), () => false);
+    expect((await ask(spent)).session?.accessToken).toBe(`access for ${outcome.content.refreshToken}`);
+    await ask(outcome.content);
+    clock.advance(26_000);
+    const late = await ask(spent);
     expect(late).toEqual({ session: null, cookies: [] });
   });
 

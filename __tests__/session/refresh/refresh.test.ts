@@ -99,13 +99,37 @@ describe('an answer', () => {
     },
   );
 
-  it('of another way than a refresh stands for 25 seconds, because its response brings it', async () => {
+  it('of another way than a refresh stands for eight days while no browser has it, and for 25 seconds once one has it', async () => {
     const { clock, exchange, refresh, settled } = setUp();
     await exchange('first', to('a'));
     refresh.follow('a', { token: 'b', text: 'of b' });
+    clock.advance(8 * day);
     expect(['first', 'a'].map(settled)).toEqual([to('b'), to('b')]);
-    clock.advance(25_001);
-    expect(['first', 'a'].map(settled)).toEqual([undefined, undefined]);
+    refresh.follow('b', { token: 'c', text: 'of c' });
+    refresh.received('c');
+    clock.advance(25_000);
+    expect(settled('b')).toEqual(to('c'));
+    clock.advance(1);
+    expect(settled('b')).toBeUndefined();
+  });
+
+  it('of another way than a refresh stands as long where the provider has just given the token again', async () => {
+    const { clock, exchange, refresh, settled } = setUp();
+    await exchange('a', to('a'));
+    refresh.follow('a', { token: 'b', text: 'of b' });
+    clock.advance(8 * day);
+    expect(settled('a')).toEqual(to('b'));
+  });
+
+  it('of another way than a refresh keeps no answer open that is about to end', async () => {
+    const { clock, exchange, refresh, settled } = setUp();
+    await exchange('first', to('a'));
+    refresh.received('a');
+    refresh.follow('a', { token: 'b', text: 'of b' });
+    clock.advance(25_000);
+    expect(['first', 'a'].map(settled)).toEqual([to('b'), to('b')]);
+    clock.advance(1);
+    expect(['first', 'a'].map(settled)).toEqual([undefined, to('b')]);
   });
 
   it('of another way than a refresh opens no answer that has closed', async () => {

@@ -3,7 +3,7 @@ import { noBackground } from '../../tools/background.ts';
 import type { Background } from '../../tools/background.ts';
 import { withDeadline } from '../../tools/deadline.ts';
 import { AuthError, causeOf } from '../../errors.ts';
-import { closingMs, createAnswers, isFor, wasGivenAgain, weightOf } from './answers.ts';
+import { closingMs, createAnswers, isFor, openMs, wasGivenAgain, weightOf } from './answers.ts';
 import type { Ended, Holder, Renewed } from './answers.ts';
 import type { SharedCoordinator } from '../coordinator.ts';
 import type { Emit } from '../events.ts';
@@ -171,15 +171,21 @@ function createTold({ answers, tell }: ExchangeParts) {
   return {
     /** A browser has this token. @param led tokens that led to it, as far as the caller knows */
     received,
-    /** Gives requests with a spent token its successor, where no refresh produced it. The response brings it. */
+    /**
+     * Gives requests with a spent token its successor, where no refresh produced it: for eight days, because the response that brings it
+     * may be lost, until a request shows that a browser has it.
+     */
     follow(token: string, next: Pick<Renewed, 'owner' | 'token' | 'text'>): void {
       if (token === next.token) return;
       for (const each of [token, ...answers.formerOf(token)]) {
-        const steps = each === token ? 0 : answers.wayTo(each, token)?.steps;
+        const [steps, leftMs = 0] =
+          each === token ? [0, openMs] : [answers.wayTo(each, token)?.steps, answers.leftOf(each)];
         if (steps === undefined) continue;
         const answer: Renewed = { kind: 'renewed', ...next, steps: steps + 1 };
-        answers.settle(each, answer, closingMs);
-        tell((others) => others.settle(each, { answer, ms: closingMs }));
+        // A browser has this token already where the answers of those that led to it are about to end.
+        const ms = leftMs > closingMs ? openMs : closingMs;
+        answers.settle(each, answer, ms);
+        tell((others) => others.settle(each, { answer, ms }));
       }
       answers.leads([token], next.token);
     },
