@@ -259,7 +259,7 @@ function createUnsureTwo() {
   const one = createMemoryApp({ clock, provider, shared, source: { isSealed: false } });
   const two = createMemoryApp({ clock, provider, shared, source: { isSealed: false, verify: unsure } });
   const header = createMemoryBrowser(provider.issue('ada')).header();
-  return { clock, provider, one, two, header };
+  return { clock, provider, shared, one, two, header };
 }
 
 it('costs one call over processes of which one cannot verify the token', async () => {
@@ -277,6 +277,16 @@ it('renews an answer that no browser has, also in a process that cannot tell whe
   clock.advance(tokenLifetimeMs);
   expect((await visit(two, header)).session?.accessToken).toBe('access for refresh-3');
   expect(provider.calls).toEqual(['refresh-1', 'refresh-2']);
+});
+
+it('costs no second call where a process cannot tell whether the valid answer of another one is the provider’s', async () => {
+  const { clock, provider, one, header, shared } = createUnsureTwo();
+  const verify = () => Promise.resolve({ kind: 'unverifiable' } as const);
+  const two = createMemoryApp({ clock, provider, shared, source: { verify } });
+  clock.advance(tokenLifetimeMs);
+  await visit(one, header);
+  await expect(visit(two, header)).rejects.toMatchObject({ code: 'token_rejected' });
+  expect([provider.calls, two.events]).toEqual([['refresh-1'], []]);
 });
 
 it('does not send a token that a switch has spent, where only the record of that is left', async () => {
