@@ -207,6 +207,33 @@ describe.each(
     expect(await answers(mount, Object.keys(expected))).toEqual(expected);
   });
 
+  it('routers that contain each other are opened a few times each, and what stands behind them is found', async () => {
+    let reads = 0;
+    const mount = (app: Application): void => {
+      app.use(guardOfAll());
+      const rooms = Array.from({ length: 7 }, () => Router());
+      for (const [at, room] of rooms.entries()) {
+        room.get('/leaf', secret);
+        for (const [other, next] of rooms.entries()) if (other !== at) room.use(`/${other}`, next);
+        app.use(`/${at}`, room);
+      }
+      const { stack } = rooms[0];
+      Object.defineProperty(rooms[0], 'stack', {
+        get() {
+          reads += 1;
+          return stack;
+        },
+      });
+      app.use('/behind', backend());
+      reads = 0;
+    };
+    const paths = ['/0/1/2/leaf', '/behind/auth/login', '/0/auth/login'];
+    const found = await answers(mount, paths);
+    expect(found).toEqual({ '/0/1/2/leaf': 'guard', '/behind/auth/login': 'adapter', '/0/auth/login': 'guard' });
+    // Each of the 13,000 ways through them would read it twice.
+    expect(reads).toBeLessThan(1_000);
+  });
+
   it('the search does not change the match of a request in progress', () => {
     const router = Router();
     router.use('/:tenant', backend());

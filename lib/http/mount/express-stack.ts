@@ -53,15 +53,25 @@ export function stackedHandlers(app: unknown): readonly object[] {
 function stacked(app: unknown): Stacked[] {
   const base = pathOfApplication(app);
   const restOf: Stacked['restOf'] = (path) => (typeof base === 'string' ? without(base, path) : undefined);
-  return layersOfApplication(app).flatMap((layer) => stackedIn(layer, restOf));
+  const opened = new Map<object, number>();
+  return layersOfApplication(app).flatMap((layer) => stackedIn(layer, restOf, opened));
 }
+
+/** How often a search opens one router. Each way through routers that contain each other would be one, and eight have 110,000. */
+const maxOpened = 10;
 
 /**
  * The layer's handler, and those below it where it is a router.
  *
+ * @param opened how often this search has opened each router, by its identity
  * @param above the identities of the routers that contain the layer: a router may contain itself, as for the paths of a tree
  */
-function stackedIn(layer: Layer, restOfRouter: Stacked['restOf'], above: readonly object[] = []): Stacked[] {
+function stackedIn(
+  layer: Layer,
+  restOfRouter: Stacked['restOf'],
+  opened: Map<object, number>,
+  above: readonly object[] = [],
+): Stacked[] {
   const { handle } = layer;
   const identity = identityOf(handle);
   if (above.includes(identity)) return [];
@@ -69,8 +79,10 @@ function stackedIn(layer: Layer, restOfRouter: Stacked['restOf'], above: readonl
     const rest = restOfRouter(path);
     return rest === undefined ? undefined : restBelow(layer, rest);
   };
-  const below = layersOf(handle).flatMap((inner) => stackedIn(inner, restOf, [...above, identity]));
-  return [{ handle, restOf }, ...below];
+  const times = opened.get(identity) ?? 0;
+  const inside = times < maxOpened ? layersOf(handle) : [];
+  if (inside.length > 0) opened.set(identity, times + 1);
+  return [{ handle, restOf }, ...inside.flatMap((inner) => stackedIn(inner, restOf, opened, [...above, identity]))];
 }
 
 /**
@@ -85,7 +97,7 @@ export function protectedBefore(
   const base = String(pathOfApplication(app));
   const layers = layersOfApplication(app);
   const own = layers.findIndex((layer) =>
-    stackedIn(layer, (path) => path).some(({ handle }) => adapterOf(handle) === definition),
+    stackedIn(layer, (path) => path, new Map()).some(({ handle }) => adapterOf(handle) === definition),
   );
   const samples = patterns.map(sampleOf);
   return layers
