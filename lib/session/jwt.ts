@@ -115,13 +115,28 @@ export async function hasKnownSignature(
   if (signature.toString('base64url') !== encoded) return false;
   const key = await getKey(header);
   const data = Buffer.from(text.slice(0, end), 'latin1');
-  return isKeyOf(alg, key) && verify('sha256', data, { key: KeyObject.from(key), ...parameters[alg] }, signature);
+  return isKeyOf(alg, key) && verify('sha256', data, verifierOf(alg, key), signature);
 }
 
 const parameters = {
   RS256: { padding: constants.RSA_PKCS1_PADDING },
   ES256: { dsaEncoding: 'ieee-p1363' },
 } as const;
+
+const verifiers = new WeakMap<CryptoKey, KeyObject>();
+
+/**
+ * The key as `node:crypto` takes it, made once. The parameters are properties of the key: Node asks of an object around a key what it is
+ * by two exceptions, which cost as much as the signature of an RS256 token. Without them an ES256 signature would be refused here, and
+ * be jose's to judge.
+ */
+function verifierOf(alg: keyof typeof parameters, key: CryptoKey): KeyObject {
+  const known = verifiers.get(key);
+  if (known !== undefined) return known;
+  const verifier = Object.assign(KeyObject.from(key), parameters[alg]);
+  verifiers.set(key, verifier);
+  return verifier;
+}
 
 /** What WorkOS and Supabase sign with. */
 function isWanted(alg: unknown): alg is keyof typeof parameters {
