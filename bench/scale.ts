@@ -4,6 +4,8 @@
  *
  *     npm run bench:scale -- --minutes 10 --redis both --sessions 600 --pages 100 --token 30
  *
+ * With `--repeating` the provider answers each refresh with the refresh token that it was asked with.
+ *
  * From 100,000 sessions on it loads their lines and records into one Redis instead, and measures memory and reads.
  *
  * It fails if a session is lost, if a token costs more than one call, or if the heap ends more than a tenth above the end of its first minute.
@@ -31,6 +33,7 @@ const { values } = parseArgs({
     sessions: { type: 'string', default: '600' },
     pages: { type: 'string', default: '100' },
     token: { type: 'string', default: '30' },
+    repeating: { type: 'boolean', default: false },
   },
 });
 const processes = 4;
@@ -173,6 +176,7 @@ async function load(browsers: readonly Browser[], page: (browser: Browser) => Pr
 async function soak(shape: ScaleAppOptions['shape'], redisPorts: readonly number[]): Promise<readonly string[]> {
   const workos = await startWorkosStandIn({ clientId: 'client_bench', apiKey: randomBytes(16).toString('hex') });
   workos.switches.accessTokenTtlSeconds = tokenSeconds;
+  workos.switches.repeatsRefreshTokens = values.repeating;
   const { clientId, apiKey, hostname: apiHostname, port } = workos;
   const adapter = { clientId, apiKey, apiHostname, port, https: false, cookiePassword: password };
   const apps = await Promise.all(

@@ -33,6 +33,7 @@ beforeEach(() => {
   Object.assign(standIn.switches, {
     accessTokenTtlSeconds: 300,
     replayGrace: false,
+    repeatsRefreshTokens: false,
     hostedOrganizationChoice: false,
     authenticateError: null,
     extraClaims: {},
@@ -425,6 +426,14 @@ describe('refresh', () => {
     expect(await refresh(refreshToken)).toEqual(rotated);
     nowMs += 1;
     await expect(refresh(refreshToken)).rejects.toMatchObject(alreadyExchanged);
+  });
+
+  it('repeats the refresh token, with a new access token each time, if that is on', async () => {
+    standIn.switches.repeatsRefreshTokens = true;
+    const { refreshToken } = await signIn();
+    const [first, second] = [await refresh(refreshToken), await refresh(refreshToken)];
+    expect([first.refreshToken, second.refreshToken]).toEqual([refreshToken, refreshToken]);
+    expect(second.accessToken).not.toBe(first.accessToken);
   });
 
   it('refuses an unknown token', async () => {

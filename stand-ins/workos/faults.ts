@@ -33,6 +33,8 @@ export interface Switches {
   accessTokenTtlSeconds: number;
   /** On: an exchanged refresh token returns the same pair again for 30 seconds. Off: strictly single-use. */
   replayGrace: boolean;
+  /** On: a refresh answers with the refresh token that it was asked with, as WorkOS may. A switch of organization gets a new one. */
+  repeatsRefreshTokens: boolean;
   /** On: the hosted page asks for the organization. Off: the exchange returns `organization_selection_required`. */
   hostedOrganizationChoice: boolean;
   /** Returned instead of a session, for every otherwise valid grant. */
@@ -53,6 +55,7 @@ export function defaultSwitches(): Switches {
   return {
     accessTokenTtlSeconds: 300,
     replayGrace: false,
+    repeatsRefreshTokens: false,
     hostedOrganizationChoice: false,
     authenticateError: null,
     extraClaims: {},

@@ -61,10 +61,14 @@ export function createSessions({ now, switches, users, clientId, issuer, sign }:
   const sessions = new Map<string, Session>();
   const refreshTokens = new Map<string, RefreshToken>();
 
-  async function issuePair(session: Session, user: StandInUser, extra: Partial<StartSession> = {}): Promise<TokenPair> {
+  async function issuePair(
+    session: Session,
+    user: StandInUser,
+    extra: Partial<StartSession> = {},
+    refreshToken = newSecret(),
+  ): Promise<TokenPair> {
     const { id: sessionId, organizationId, authenticationMethod, startedAtMs } = session;
     const membership = user.organizations.find(({ id }) => id === organizationId);
-    const refreshToken = newSecret();
     refreshTokens.set(refreshToken, { session });
     const iat = Math.floor(now() / 1000);
     const accessToken = await sign({
@@ -113,6 +117,9 @@ export function createSessions({ now, switches, users, clientId, issuer, sign }:
       if (!known || !user) return { kind: 'invalid_grant', description: 'Invalid refresh token.' };
       const { session, exchanged } = known;
       if (session.ended) return { kind: 'invalid_grant', description: 'Session has already ended.' };
+      if (switches.repeatsRefreshTokens && organizationId === undefined) {
+        return { kind: 'rotated', pair: await issuePair(session, user, {}, refreshToken) };
+      }
       if (exchanged) {
         const isForgiven = switches.replayGrace && now() - exchanged.atMs <= replayGraceMs;
         if (isForgiven) return { kind: 'rotated', pair: await exchanged.pair };
