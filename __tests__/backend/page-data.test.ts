@@ -1,5 +1,5 @@
 import { signInPage } from '../../lib/backend/pages/sign-in.ts';
-import { render } from '../../lib/tools/html.ts';
+import { html, render } from '../../lib/tools/html.ts';
 import type { BuiltInPage } from '../../lib/every-entry.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 import { everyPageState, requestOf, siteOf } from '../support/built-in-pages.ts';
@@ -32,13 +32,15 @@ function dataOf(reply: Reply | undefined): Data {
   };
 }
 
+const wordsOf = (markup: string): string => markup.replaceAll(/<[^>]*>|\s/g, '');
+const escaped = (text: string): string => render(html`${text}`);
+
 const signIn = `/auth/login?${at}`;
 const [toGitHub, toGoogle] = (['github', 'google'] as const).map((name) => ({
   name: name === 'github' ? 'GitHub' : 'Google',
   href: `/auth/login?provider=${name}&${at}`,
 }));
 const toPhone = { name: 'Phone ending in 123', href: `/auth/verify?factorId=b&${at}` };
-const toApp = { name: 'Authenticator app', href: `/auth/verify?factorId=a&${at}` };
 
 /** By the names of the states. */
 const data: Readonly<Record<string, Data>> = {
@@ -103,7 +105,7 @@ const data: Readonly<Record<string, Data>> = {
     action: '/auth/code',
     fields: ['code'],
     values: { email, returnTo },
-    links: { signIn },
+    links: { signIn, resend: '/auth/code', otherAddress: `/auth/code?${at}` },
   },
   sso: { kind: 'sso', action: '/auth/sso', fields: ['email'], values: { returnTo }, links: { signIn } },
   forgot: { kind: 'forgot', action: '/auth/forgot', fields: ['email'], values: { returnTo }, links: { signIn } },
@@ -122,19 +124,19 @@ const data: Readonly<Record<string, Data>> = {
     action: '/auth/password',
     fields: ['currentPassword', 'password'],
     values: { email, returnTo },
-    links: { forgot: `/auth/forgot?${at}` },
+    links: { forgot: `/auth/forgot?${at}`, signOut: '/auth/logout' },
   },
   'password, after a link': {
     kind: 'password',
     action: '/auth/password',
     fields: ['password'],
     values: { email, returnTo },
+    links: { signOut: '/auth/logout' },
   },
   confirm: {
     kind: 'confirm',
     action: '/auth/confirm',
     values: { returnTo: '/', type: 'email' },
-    links: { signIn: '/auth/login' },
   },
   'confirmation sent': {
     kind: 'confirmation_sent',
@@ -179,7 +181,7 @@ const data: Readonly<Record<string, Data>> = {
     fields: ['code'],
     values: { returnTo, factorId: 'a', factorType: 'totp' },
     links: { signOut: '/auth/logout' },
-    choices: [toApp, toPhone],
+    choices: [toPhone],
   },
   'verify, no factor': {
     kind: 'verify',
@@ -213,7 +215,7 @@ const data: Readonly<Record<string, Data>> = {
   'factor, unavailable': {
     kind: 'factor_unavailable',
     values: { returnTo },
-    links: { home: '/', signOut: '/auth/logout' },
+    links: { signOut: '/auth/logout' },
   },
   'factor, rejected': { kind: 'factor_rejected', values: { returnTo }, links: { signIn } },
   passkeys: {
@@ -283,6 +285,27 @@ describe('a page as data', () => {
 
   it.each(Object.entries(data))('names its fields, values and ways on: %s', (state, expected) => {
     expect(dataOf(states[state])).toEqual(expected);
+  });
+
+  it('has every link, form and field of the HTML, with its text', () => {
+    for (const [state, reply] of Object.entries(states)) {
+      const { view, markup } = pageOf(reply);
+      const main = markup.slice(markup.indexOf('<main>'), markup.indexOf('</main>'));
+      const urls = [...main.matchAll(/<(?:a|form)\b[^>]*? (?:href|action)="([^"#]+)"/g)].map(([, url = '']) => url);
+      const known = [view.action, ...Object.values(view.links), ...view.choices.map(({ href }) => href)];
+      // Rows with two links lead to the same page about the same passkey. The address of an app holds a code.
+      const unknown = urls.filter((url) => !known.includes(url.replaceAll('&amp;', '&')) && !url.includes('remove='));
+      expect([state, view.kind === 'to_app' ? [] : unknown]).toEqual([state, []]);
+      const inputs = [...main.matchAll(/<input id="([^"]+)"/g)].map(([, name]) => name);
+      expect([
+        state,
+        inputs.filter((name) => !view.fields.some((field) => field.name === name && field.label)),
+      ]).toEqual([state, []]);
+      // A form that opens long after the page is known by its path and its button.
+      const buttons = main.includes('<form') ? view.buttons.map(({ label }) => label) : [];
+      for (const text of [view.title, view.lead ?? '', ...buttons])
+        expect([state, wordsOf(main)]).toEqual([state, expect.stringContaining(wordsOf(escaped(text)))]);
+    }
   });
 
   it('is named here for every kind of the adapter', () => {

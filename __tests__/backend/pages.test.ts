@@ -20,7 +20,7 @@ import type { Emblem } from '../../lib/pages/icons.ts';
 import { createBrands } from '../../lib/pages/options.ts';
 import { createTexts, sharedText } from '../../lib/pages/texts.ts';
 import type { Reply } from '../../lib/http/reply.ts';
-import { signOutPage } from '../../lib/pages/page.ts';
+import { signOutPage } from '../../lib/pages/document.ts';
 import { emailProblem, everyPageState, failure, requestOf, siteOf } from '../support/built-in-pages.ts';
 
 function markupOf(reply: Reply): string {
@@ -369,8 +369,8 @@ describe('the sign-in form', () => {
   it('shows how long to wait, in the language of the page', () => {
     const error = failure('rate_limited', { retryAfter: 700 });
     expect(markupOfSignIn({ error })).toContain('Too many attempts. Try again in 12 minutes.</p>');
-    const german = siteOf({ pages: { text: { retryIn: 'Wieder in {time}.' } } });
-    const page = signInPage(german, requestOf({ lang: 'de' }), { ...state, error });
+    const pages = { lang: 'de', text: { retryIn: 'Wieder in {time}.' } };
+    const page = signInPage(siteOf({ pages }), requestOf(pages), { ...state, error });
     expect(markupOf(page)).toContain('Wieder in 12 Minuten.</p>');
     expect([page.status, page.headers]).toEqual([429, { 'Retry-After': '700' }]);
   });

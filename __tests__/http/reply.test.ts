@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { html } from '../../lib/tools/html.ts';
-import { pageView } from '../../lib/pages/view.ts';
+import type { BuiltInPage } from '../../lib/pages/view.ts';
 import { createAssetHash, json, openHead, page, redirect, sendReply } from '../../lib/http/reply.ts';
 import type { Reply, ReplyRules } from '../../lib/http/reply.ts';
 import { rawRequest, sendRaw } from '../support/raw-socket.ts';
@@ -30,7 +30,18 @@ async function answerOf(server: RunningServer, request: string) {
 }
 
 const get = rawRequest('GET', '/');
-const hello = page(200, html`<p>Hello</p>`, "default-src 'none'", pageView('Hello', 'en', { kind: 'error' }));
+const view: BuiltInPage = {
+  kind: 'error',
+  title: 'Hello',
+  lang: 'en',
+  values: {},
+  fields: [],
+  buttons: [],
+  links: {},
+  labels: {},
+  choices: [],
+};
+const hello = page(200, html`<p>Hello</p>`, "default-src 'none'", view);
 
 describe('a reply', () => {
   it('in JSON has its type and its length in bytes, and is never cached', async () => {

@@ -1,5 +1,5 @@
 import type { Adapter } from '../../lib/http/adapter.ts';
-import { signingOutPage } from '../../lib/pages/page.ts';
+import { signingOutPage } from '../../lib/pages/document.ts';
 import { showReply } from '../../lib/http/reply.ts';
 import { bareRequest } from '../support/bare-request.ts';
 

@@ -65,7 +65,7 @@ it.each(['action_failed', 'authorization_expired', 'redirect_refused'] as const)
   (code) => {
     const { status, markup } = pageFor(code);
     expect(status).toBe(400);
-    expect(markup).toContain('<p class="actions"><a class="button" href="/">Back to home</a>');
+    expect(markup).toContain('<p><a class="button" href="/">Back to home</a></p>');
     expect(markup.replace(/<p class="reference".*/, '')).not.toMatch(/sign/i);
   },
 );
@@ -104,7 +104,9 @@ it('says how long an outage may last, and that it ends no session', () => {
 
 it('reloads the page if that may help, and links to the start page if there is one', () => {
   const { markup } = pageFor('provider_unavailable', {}, { canReload: true, home: '/base/' });
-  expect(markup).toContain('<a class="button" href="">Try again</a>\n<a href="/base/">Back to home</a>');
+  expect(markup).toContain(
+    '<p><a class="button" href="">Try again</a></p>\n<p class="actions"><a href="/base/">Back to home</a></p>',
+  );
 });
 
 it('links to help if only the operators can fix it', () => {

@@ -57,7 +57,15 @@ describeAtRoot('pages.render', () => {
   it('puts a message at the field that it concerns', async () => {
     const started = await start(asJson);
     const failed = await postForm(started.visitor(), '/auth/signup', { email: 'unknown', password: 'x' });
-    expect(failed.json.fields).toEqual([{ name: 'email', error: expect.any(String) }, { name: 'password' }]);
+    expect(failed.json.fields).toEqual([
+      { name: 'email', label: 'Email', autocomplete: 'email', error: expect.any(String) },
+      {
+        name: 'password',
+        label: 'Password',
+        autocomplete: 'new-password',
+        hint: 'Use at least 8 characters. Don’t reuse a password.',
+      },
+    ]);
   });
 
   it('keeps the safe headers of a page, and leaves its Content-Security-Policy to the application', async () => {

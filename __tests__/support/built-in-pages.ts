@@ -43,7 +43,7 @@ import { createBrands } from '../../lib/pages/options.ts';
 import type { PagesOptions } from '../../lib/pages/options.ts';
 import { sharedText } from '../../lib/pages/texts.ts';
 import type { Reply } from '../../lib/http/reply.ts';
-import { signingOutPage, signOutPage } from '../../lib/pages/page.ts';
+import { signingOutPage, signOutPage } from '../../lib/pages/document.ts';
 
 const email = 'ada@example.com';
 const returnTo = '/account?tab=1';

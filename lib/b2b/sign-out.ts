@@ -4,7 +4,7 @@ import type { AuthRequest } from '../http/request.ts';
 import { redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
-import { signingOutPage, signOutPage } from '../pages/page.ts';
+import { signingOutPage, signOutPage } from '../pages/document.ts';
 import { withSignOutHook } from '../http/sign-out-hook.ts';
 import type { Allowance } from '../session/allowance.ts';
 import type { EndedSession } from '../session/sign-out.ts';

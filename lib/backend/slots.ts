@@ -2,11 +2,9 @@ import type { AuthError } from '../errors.ts';
 import type { Fields } from '../http/body.ts';
 import type { Reply } from '../http/reply.ts';
 import type { AuthRequest } from '../http/request.ts';
-import type { PageScript } from '../pages/page.ts';
-import type { PageFacts } from '../pages/view.ts';
-import type { Html, HtmlValue, Text } from '../tools/html.ts';
+import type { Button, Form } from '../pages/form.ts';
+import type { List, Page, PageScript, Parts } from '../pages/page.ts';
 import type { Attempts } from './forms/attempts.ts';
-import type { FieldName } from './forms/fields.ts';
 import type { HeldProviderTokens } from './supabase/issued-tokens.ts';
 import type { PasswordRule } from './forms/new-password.ts';
 import type { BackendOptions } from './options.ts';
@@ -38,19 +36,6 @@ export interface FormState {
   readonly providers?: readonly string[] | undefined;
   /** Why the form is shown again; it sets the page's status. */
   readonly error?: AuthError | undefined;
-}
-
-/** An error with its place: at a field, or above the form where it concerns all of it. */
-export interface FormError {
-  /** Safe to show to anyone. */
-  readonly message: Text;
-  readonly field: FieldName;
-  /** Messages of single fields, by their names. */
-  readonly at?: Readonly<Record<string, string>> | undefined;
-  /** Seconds until a retry makes sense; shown in the page's language. */
-  readonly retryAfter?: number | undefined;
-  /** `next` where the visitor only has something to do or to wait for. Default: an error. */
-  readonly tone?: 'next';
 }
 
 /** Parts of the context that one room makes and the kernel uses. */
@@ -97,14 +82,8 @@ export interface SignInPart<Context> {
     returnTo: string,
   ) => Promise<Reply | string>;
   /** Buttons above the form, also on the page of a new account. */
-  readonly buttons?: (site: Site, request: PageRequest, state: FormState) => SignInButtons;
+  readonly buttons?: (site: Site, request: PageRequest, state: FormState) => List | undefined;
   readonly show?: (site: Site, request: PageRequest, state: SignInState) => SignInShown;
-}
-
-export interface SignInButtons {
-  readonly content: HtmlValue;
-  /** The same as data. */
-  readonly choices: NonNullable<PageFacts['choices']>;
 }
 
 export interface SignInState extends FormState {
@@ -116,13 +95,13 @@ export interface SignInState extends FormState {
 
 export interface SignInShown {
   /** The form with the address: the first room that has one shows it. */
-  readonly form?: SignInForm;
+  readonly form?: (parts: SignInFormParts) => Form;
   /** A button in the form, where it is another room's. */
-  readonly button?: Html;
+  readonly button?: Button;
   /** Below the form. */
-  readonly below?: Html;
-  /** The page's links as data. */
-  readonly links?: NonNullable<PageFacts['links']>;
+  readonly below?: Parts;
+  /** For the page as data: a way that the page shows as another room's button. */
+  readonly links?: Page['links'];
   readonly script?: PageScript;
   /** Whether it also signs in to an account without an email address. */
   readonly needsNoAddress?: true;
@@ -130,19 +109,10 @@ export interface SignInShown {
   readonly autocomplete?: 'username webauthn';
 }
 
-export interface SignInForm {
-  readonly path: string;
-  readonly fields: readonly Exclude<FieldName, 'form'>[];
-  readonly content: (parts: SignInFormParts) => Html;
-}
-
 export interface SignInFormParts {
-  readonly error: FormError | undefined;
-  /** The field with the first focus. */
-  readonly focus: FieldName | undefined;
   readonly autocomplete: 'username' | 'username webauthn';
   /** Of other rooms. */
-  readonly buttons: readonly Html[];
+  readonly buttons: readonly Button[];
 }
 
 /** What the rooms give to the kernel's pages and routes. */

@@ -1,11 +1,14 @@
-import { html, safeHref } from '../tools/html.ts';
-import type { HtmlValue } from '../tools/html.ts';
+import { html, textOf } from '../tools/html.ts';
+import type { Text } from '../tools/html.ts';
+import { defined } from '../tools/json.ts';
 import { errorTable } from '../error-table.ts';
 import type { AuthError, AuthErrorCode } from '../errors.ts';
 import type { Emblem } from './icons.ts';
-import { builtInPage } from './page.ts';
-import type { Brand } from './page.ts';
-import { duration, emphasis, fillIn } from './texts.ts';
+import { builtInPage } from './document.ts';
+import type { Brand, Part } from './page.ts';
+import { thisPage } from './form.ts';
+import type { Link } from './form.ts';
+import { duration, emphasis, fillIn, lines, sentences } from './texts.ts';
 import type { SharedTextKey } from './texts.ts';
 import type { Reply } from '../http/reply.ts';
 
@@ -39,14 +42,16 @@ export interface ErrorPageParts {
 
 /** The error in plain words, with a next step. */
 export function errorPage(parts: ErrorPageParts): Reply {
-  const { error, home, now, stylesheet, brand } = parts;
+  const { error, now, stylesheet, brand } = parts;
   const { text } = brand;
   const time = new Date(now).toISOString();
   const { code } = error;
   const heading = headings[code] ?? headingByStatus(error.status);
+  const next = nextStep(parts);
   return builtInPage({
+    kind: 'error',
     status: error.status,
-    facts: { kind: 'error', links: linksOf(parts) },
+    links: linksOf(parts),
     failure: { code, message: isGeneral(error) ? text[code].plain : error.message },
     heading: text[heading],
     emblem: emblems[code] ?? emblemsByHeading[heading],
@@ -55,9 +60,21 @@ export function errorPage(parts: ErrorPageParts): Reply {
     leadRole: 'alert',
     stylesheet,
     brand,
-    content: html`<p class="actions">${actionLink(parts) ?? button(home, text.backHome)}${signsIn(parts) && html`<a href="${safeHref(home)}">${text.backHome}</a>`}</p>
-<p class="reference" dir="ltr">${error.code} <time datetime="${time}">${time.slice(0, 16).replace('T', ' ')} UTC</time></p>`,
+    parts: [next ?? homeLink(parts, 'button'), signsIn(parts) && homeLink(parts), reference(error.code, time)],
   });
+}
+
+function homeLink({ home, brand }: ErrorPageParts, look?: 'button'): Link {
+  return { part: 'link', name: 'home', href: home, label: brand.text.backHome, ...defined({ look }) };
+}
+
+/** What support asks for. */
+function reference(code: string, time: string): Part {
+  const shown = `${time.slice(0, 16).replace('T', ' ')} UTC`;
+  return {
+    part: 'markup',
+    markup: html`<p class="reference" dir="ltr">${code} <time datetime="${time}">${shown}</time></p>`,
+  };
 }
 
 type HeadingKey = Extract<SharedTextKey, `${string}Heading`>;
@@ -108,7 +125,7 @@ const emblems: Partial<Record<AuthErrorCode, Emblem>> = {
 };
 
 /** The message, the waiting time and the signed-in account. A message for this specific failure takes precedence over the general one. */
-function explanation({ error, account, hasSession, brand }: ErrorPageParts): HtmlValue {
+function explanation({ error, account, hasSession, brand }: ErrorPageParts): Text {
   const { text, lang } = brand;
   const wait =
     error.retryAfter === undefined
@@ -116,16 +133,19 @@ function explanation({ error, account, hasSession, brand }: ErrorPageParts): Htm
       : !isKeyRefused(error) && fillIn(text.retryIn, { time: duration(error.retryAfter, lang) });
   const kept = hasSession && error.code === 'provider_unavailable' && text.staySignedIn;
   const name = account?.name;
-  const named = (account: string): HtmlValue => fillIn(text.signedInAs, { account }, emphasis);
-  const signedIn = name !== undefined && html`<br>${account?.wasRefused === true ? emphasis(name) : named(name)}`;
-  return html`${wordsOf(error, text)}${kept && html` ${kept}`}${wait && html` ${wait}`}${signedIn}`;
+  const named = (account: string): Text => fillIn(text.signedInAs, { account }, emphasis);
+  const bare = (account: string): Text => textOf(account, undefined, emphasis(account));
+  return lines(
+    sentences(wordsOf(error, text), kept, wait),
+    name !== undefined && (account?.wasRefused === true ? bare(name) : named(name)),
+  );
 }
 
 /** What is known of an outage: its `reason` says where the provider was reached, and did not do it. */
-function wordsOf(error: AuthError, text: Brand['text']): HtmlValue {
+function wordsOf(error: AuthError, text: Brand['text']): Text {
   if (isKeyRefused(error)) return text.provider_refused;
   if (isBusy(error)) return text.providerBusy;
-  return isGeneral(error) ? text[error.code] : error.message;
+  return isGeneral(error) ? text[error.code] : textOf(error.message);
 }
 
 /** Waiting does not help then. The session is kept, so it counts as an outage. */
@@ -161,18 +181,15 @@ function signsIn({ error: { code }, isSignedIn }: ErrorPageParts): boolean {
 }
 
 /** The single next step; it links to support where only the operators can help. `undefined` where there is none but the start page. */
-function actionLink(parts: ErrorPageParts): HtmlValue {
+function nextStep(parts: ErrorPageParts): Link | undefined {
   const { error, account, signInUrl, canReload, retryUrl, brand } = parts;
   const { text, links } = brand;
-  if (account !== undefined) return button(account.otherUrl, text.otherAccount);
+  const link = (name: string, href: string, label: Text): Link => ({ part: 'link', name, href, label, look: 'button' });
+  if (account !== undefined) return link('otherAccount', account.otherUrl, text.otherAccount);
   if ((error.code === 'provider_refused' || isKeyRefused(error)) && links.help !== undefined)
-    return button(links.help, text.contactSupport);
-  if (canReload) return html`<a class="button" href="">${text.tryAgainButton}</a>\n`;
-  if (retryUrl !== undefined) return button(retryUrl, text.tryAgainButton);
+    return link('help', links.help, text.contactSupport);
+  if (canReload) return link('retry', thisPage, text.tryAgainButton);
+  if (retryUrl !== undefined) return link('retry', retryUrl, text.tryAgainButton);
   if (!signsIn(parts)) return undefined;
-  return button(signInUrl, error.status >= 500 ? text.tryAgainButton : text.signInButton);
-}
-
-function button(url: string, label: HtmlValue): HtmlValue {
-  return html`<a class="button" href="${safeHref(url)}">${label}</a>\n`;
+  return link('signIn', signInUrl, error.status >= 500 ? text.tryAgainButton : text.signInButton);
 }

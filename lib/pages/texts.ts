@@ -116,6 +116,18 @@ export function isolated(name: string): Html {
   return html`<bdi>${name}</bdi>`;
 }
 
+/** Texts one after the other. */
+export const sentences = (...texts: readonly (Text | false | undefined)[]): Text => joined(texts, ' ');
+
+/** Texts below each other. */
+export const lines = (...texts: readonly (Text | false | undefined)[]): Text => joined(texts, html`<br>`);
+
+function joined(texts: readonly (Text | false | undefined)[], between: HtmlValue): Text {
+  const shown = texts.filter((text) => text !== false && text !== undefined);
+  const markup = shown.map((text, index) => [index > 0 && between, text]);
+  return textOf(shown.map(({ plain }) => plain).join(' '), undefined, markup);
+}
+
 /** The name by which users recognize their account. */
 export function accountName({ user }: Session): string | undefined {
   return user.email ?? ('phone' in user ? user.phone : undefined);
@@ -134,4 +146,13 @@ const rightToLeft = new Set(['Adlm', 'Arab', 'Hebr', 'Mand', 'Nkoo', 'Rohg', 'Sy
 /** The direction of a language's usual script, such as right to left for `ar`, `fa`, `he`, `ur` and `az-Arab`. */
 export function directionOf(lang: string): 'ltr' | 'rtl' {
   return rightToLeft.has(new Intl.Locale(lang).maximize().script ?? '') ? 'rtl' : 'ltr';
+}
+
+/** The first letter of a name, or of its first and its last word: "Organization 1" to "Organization 9" differ at the end. */
+export function initials(name: string, count: 1 | 2): string {
+  const words = name.split(/[^\p{L}\p{N}]/u).filter((word) => word !== '');
+  const last = count === 2 && words.length > 1 ? words.slice(-1) : [];
+  return [...words.slice(0, 1), ...last]
+    .map((word) => String.fromCodePoint(word.codePointAt(0) ?? 0).toUpperCase())
+    .join('');
 }

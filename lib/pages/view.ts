@@ -1,50 +1,17 @@
 import type { Request, Response } from 'express';
 import { defined } from '../tools/json.ts';
-
-/** Which of the built-in pages it is. A later version may have more. */
-export type PageKind =
-  | 'address_change'
-  | 'address_changed'
-  | 'apps'
-  | 'code'
-  | 'code_request'
-  | 'confirm'
-  | 'confirmation_sent'
-  | 'consent'
-  | 'disconnect_app'
-  | 'enroll'
-  | 'error'
-  | 'factor_rejected'
-  | 'factor_unavailable'
-  | 'factors'
-  | 'forgot'
-  | 'forgot_sent'
-  | 'link_expired'
-  | 'mail_sent'
-  | 'no_address'
-  | 'organizations'
-  | 'passkeys'
-  | 'password'
-  | 'please_sign_in'
-  | 'remove_factor'
-  | 'remove_passkey'
-  | 'rename_passkey'
-  | 'sign_in'
-  | 'sign_out'
-  | 'sign_up'
-  | 'signed_in'
-  | 'signing_out'
-  | 'sso'
-  | 'start_again'
-  | 'switch_account'
-  | 'to_app'
-  | 'verify';
+import { fieldsOf, thisPage } from './form.ts';
+import type { Field, Form, Link } from './form.ts';
+import type { Page, PageKind } from './page.ts';
+import { partsOfPage } from './parts.ts';
 
 /** A built-in page as data, for `pages.render`. It holds no password, code, token or other secret. */
 export interface BuiltInPage {
   readonly kind: PageKind;
   /** The heading. */
   readonly title: string;
+  /** The line below the heading. */
+  readonly lead?: string;
   /** The language of the texts, as a BCP 47 tag: `pages.lang`, or the one that `Accept-Language` picked. */
   readonly lang: string;
   /** Why the page is shown; the response has its status. */
@@ -55,63 +22,102 @@ export interface BuiltInPage {
    */
   readonly values: Readonly<Record<string, string | undefined>>;
   /** What the visitor fills in, each with the message that belongs to it. */
-  readonly fields: readonly { readonly name: string; readonly error?: string }[];
+  readonly fields: readonly PageField[];
   /** Where the form posts; absent where the page has none. */
   readonly action?: string;
+  /** The form's buttons. One with a `name` sends its `value`. */
+  readonly buttons: readonly { readonly label: string; readonly name?: string; readonly value?: string }[];
   /** The pages that it leads to, by name: root-relative, or absolute where they are on another site. */
   readonly links: Readonly<Record<string, string | undefined>>;
-  /** What the visitor chooses from: providers, organizations, factors, passkeys, apps. */
+  /** The texts of `links`, by the same names. */
+  readonly labels: Readonly<Record<string, string | undefined>>;
+  /** What the visitor chooses from, such as providers, organizations or apps. */
   readonly choices: readonly { readonly name: string; readonly href: string }[];
+}
+
+/** What the visitor fills in. Of a field that the built-in page does not have, only the name and the message are known. */
+export interface PageField {
+  readonly name: string;
+  /** The message that belongs to it. */
+  readonly error?: string;
+  readonly label?: string;
+  readonly hint?: string;
+  /** The `autocomplete` token of the HTML standard. */
+  readonly autocomplete?: string;
 }
 
 /** Answers with a page of the application's own (`true`), or leaves it to the built-in one (`false`). */
 export type RenderPage = (req: Request, res: Response, page: BuiltInPage) => boolean | Promise<boolean>;
 
-/** What a page says of itself. */
-export interface PageFacts {
-  readonly kind: PageKind;
-  /** Without values that no visitor needs to see again. */
-  readonly values?: Readonly<Record<string, string | undefined>>;
-  /** The names of what the visitor fills in. */
-  readonly fields?: readonly string[];
-  /** The form's URL. */
-  readonly action?: string | undefined;
-  readonly links?: Readonly<Record<string, string | false | undefined>>;
-  readonly choices?: BuiltInPage['choices'];
-}
-
-/** An error with the messages that belong to fields. */
-interface ShownError {
-  readonly code: string;
-  readonly message: string;
-  readonly fields?: Readonly<Record<string, string>>;
-}
-
-/** Frozen, because the answers to a double submit share it. */
-export function pageView(title: string, lang: string, facts: PageFacts, error?: ShownError): BuiltInPage {
-  const { kind, values = {}, fields = [], action, links = {}, choices = [] } = facts;
-  const messages = new Map(Object.entries(error?.fields ?? {}));
-  const names = [...new Set([...fields, ...messages.keys()])];
+/** The page as data. Frozen, because the answers to a double submit share it. */
+export function pageView(page: Page): BuiltInPage {
+  const { kind, heading, lead, brand, failure, values = {} } = page;
+  const forms = partsOfPage(page).filter((part) => part.part === 'form');
+  const own = forms.filter(({ name }) => name === undefined);
+  const { links, labels } = waysOf(page);
   return Object.freeze({
     kind,
-    title,
-    lang,
-    ...(error && { error: Object.freeze({ code: error.code, message: error.message }) }),
+    title: heading.plain,
+    ...(lead && { lead: lead.plain }),
+    lang: brand.lang,
+    ...(failure && { error: Object.freeze({ code: failure.code, message: failure.message }) }),
     values: Object.freeze(defined(values)),
-    fields: frozen(
-      names.map((name) => {
-        const message = messages.get(name);
-        return { name, ...(message !== undefined && { error: message }) };
-      }),
-    ),
-    ...defined({ action }),
-    links: Object.freeze(
-      Object.fromEntries(
-        Object.entries(links).flatMap(([name, href]) => (href ? [[name, withoutInvitation(href)] as const] : [])),
+    fields: frozen(fieldsOfPage(own, failure?.fields ?? {})),
+    ...defined({ action: own[0]?.action }),
+    buttons: frozen(
+      own.flatMap((form) =>
+        form.buttons.map(({ label, name, value }) => ({ label: label.plain, ...defined({ name, value }) })),
       ),
     ),
-    choices: frozen(choices),
+    links: Object.freeze(links),
+    labels: Object.freeze(labels),
+    choices: frozen(choicesOf(page)),
   });
+}
+
+/** The fields by name, and those of which only a message is known. */
+function fieldsOfPage(forms: readonly Form[], messages: Readonly<Record<string, string>>): readonly PageField[] {
+  const told = forms.flatMap((form) => [...fieldsOf(form).map(fieldOf), ...choiceOf(form)]);
+  const names = new Set(told.map(({ name }) => name));
+  const others = Object.keys(messages).filter((name) => !names.has(name));
+  return [...told, ...others.map((name) => ({ name }))].map((field) => ({
+    ...field,
+    ...(Object.hasOwn(messages, field.name) && { error: messages[field.name] ?? '' }),
+  }));
+}
+
+function fieldOf({ name, label, hint, autocomplete }: Field): PageField {
+  return { name, label: label.plain, ...defined({ hint: hint?.plain }), autocomplete };
+}
+
+/** Buttons that send a value are what the visitor fills in. */
+function choiceOf({ buttons }: Form): readonly PageField[] {
+  return [...new Set(buttons.flatMap(({ name }) => name ?? []))].map((name) => ({ name }));
+}
+
+/** The pages that it leads to, and the forms that are ways to one, such as "Use another account". */
+function waysOf(page: Page): Pick<BuiltInPage, 'links' | 'labels'> {
+  const ways = partsOfPage(page).flatMap((part): readonly Way[] => {
+    if (part.part === 'link') return [part];
+    if (part.part !== 'form') return [];
+    const { name, action: href, buttons } = part;
+    const asides = fieldsOf(part).flatMap(({ aside }) => aside ?? []);
+    return name === undefined ? asides : [...buttons.map(({ label }) => ({ name, href, label })), ...asides];
+  });
+  const others = Object.entries(page.links ?? {}).flatMap(([name, href]) => (href ? [[name, href] as const] : []));
+  const named = [...others, ...ways.flatMap(({ name, href }) => (href === thisPage ? [] : [[name, href] as const]))];
+  return {
+    links: Object.fromEntries(named.map(([name, href]) => [name, withoutInvitation(href)])),
+    labels: Object.fromEntries(ways.map(({ name, label }) => [name, label.plain])),
+  };
+}
+
+type Way = Pick<Link, 'name' | 'href' | 'label'>;
+
+/** Each once: a long list shows the one that was chosen last twice. */
+function choicesOf(page: Page): BuiltInPage['choices'] {
+  const choices = partsOfPage(page).flatMap((part) => (part.part === 'list' ? part.choices : []));
+  return [...new Map(choices.map(({ name, href }) => [href, { name: name.plain, href }])).values()];
 }
 
 /** The built-in page's own link names an invitation again, by its token. */

@@ -1,12 +1,12 @@
-import { html, safeHref } from '../../tools/html.ts';
-import type { Html } from '../../tools/html.ts';
+import { html, textOf } from '../../tools/html.ts';
 import type { AuthRequest } from '../../http/request.ts';
-import { chevron } from '../../pages/icons.ts';
-import { builtInPage, initials } from '../../pages/page.ts';
-import type { PageRequest } from '../../pages/page.ts';
+import type { Link } from '../../pages/form.ts';
+import { builtInPage } from '../../pages/document.ts';
+import { initials } from '../../pages/texts.ts';
+import type { List, PageRequest, Parts } from '../../pages/page.ts';
 import type { Reply } from '../../http/reply.ts';
 
-interface Choice {
+interface Organization {
   readonly name: string;
   readonly href: string;
   /** Whether this browser chose it last. */
@@ -19,47 +19,43 @@ export const longListFrom = 12;
 /** A list of organizations by name, with their initials. */
 export function chooserPage(
   request: PageRequest & Pick<AuthRequest, 'home'>,
-  choices: readonly Choice[],
+  choices: readonly Organization[],
   otherUrl: string,
 ): Reply {
   const { stylesheetUrl: stylesheet, brand } = request;
-  const { text, lang } = brand;
-  const home = request.urlOf(request.home);
+  const { text } = brand;
+  const links: readonly Link[] = [
+    { part: 'link', name: 'otherAccount', href: otherUrl, label: text.otherAccount },
+    { part: 'link', name: 'home', href: request.urlOf(request.home), label: text.backHome },
+  ];
   return builtInPage({
+    kind: 'organizations',
     status: 200,
-    facts: {
-      kind: 'organizations',
-      choices: choices.map(({ name, href }) => ({ name, href })),
-      links: { otherAccount: otherUrl, home },
-    },
     heading: text.chooserHeading,
     lead: text.chooserText,
     isStep: true,
     stylesheet,
     brand,
-    content: html`${choices.length < longListFrom ? list(choices) : longList(choices, lang, text)}
-<p class="actions"><a href="${safeHref(otherUrl)}">${text.otherAccount}</a></p>
-<p class="actions"><a href="${safeHref(home)}">${text.backHome}</a></p>`,
+    parts: [...(choices.length < longListFrom ? [list(choices)] : longList(choices, brand)), ...links],
   });
 }
 
-function longList(choices: readonly Choice[], lang: string, text: PageRequest['brand']['text']): Html {
+function longList(choices: readonly Organization[], { lang, text }: PageRequest['brand']): Parts {
   const groups = [...byLetter(choices, lang)];
+  const letters = groups.map(([letter]) => letter);
   const last = choices.find(({ isLast }) => isLast === true);
-  // Two letters or fewer are no shortcut.
-  const letters =
-    groups.length > 2 &&
-    html`<nav class="letters" aria-label="${text.chooserLetters.plain}">
-${groups.map(([letter], index) => html`<a href="#letter-${index}">${letter}</a>\n`)}</nav>`;
-  return html`${last !== undefined && html`<h2 class="group">${text.chooserLast}</h2>\n${list([last])}`}
-${letters}
-${groups.map(([letter, group], index) => html`<h2 class="group" id="letter-${index}">${letter}</h2>\n${list(group)}\n`)}`;
+  return [
+    last && list([last], { text: text.chooserLast }),
+    // Two letters or fewer are no shortcut.
+    letters.length > 2 && { part: 'letters', label: text.chooserLetters, letters },
+    ...groups.map(([letter, group], index) => list(group, { text: letter, id: `letter-${index}` })),
+  ];
 }
 
 /** The names in the order of the page's language, by their first letter; `#` stands for digits and everything else. */
-function byLetter(choices: readonly Choice[], lang: string): Map<string, readonly Choice[]> {
+function byLetter(choices: readonly Organization[], lang: string): Map<string, readonly Organization[]> {
   const { compare } = new Intl.Collator(lang, { numeric: true });
-  const groups = new Map<string, readonly Choice[]>();
+  const groups = new Map<string, readonly Organization[]>();
   for (const choice of choices.toSorted((one, other) => compare(one.name, other.name))) {
     const letter = letterOf(choice.name, lang);
     groups.set(letter, [...(groups.get(letter) ?? []), choice]);
@@ -73,12 +69,14 @@ function letterOf(name: string, lang: string): string {
   return /\p{L}/u.test(first) ? first.toLocaleUpperCase(lang) : '#';
 }
 
-function list(choices: readonly Choice[]): Html {
-  return html`<ul class="choices">
-${choices.map(choice)}</ul>`;
-}
-
-function choice({ href, name }: Choice): Html {
-  return html`<li><a href="${safeHref(href)}"><span class="mark" aria-hidden="true">${initials(name, 2)}</span><span class="name"><bdi>${name}</bdi></span>${chevron}</a></li>
-`;
+function list(choices: readonly Organization[], heading?: List['heading']): List {
+  return {
+    part: 'list',
+    ...(heading && { heading }),
+    choices: choices.map(({ name, href }) => ({
+      name: textOf(name),
+      href,
+      icon: html`<span class="mark" aria-hidden="true">${initials(name, 2)}</span>`,
+    })),
+  };
 }

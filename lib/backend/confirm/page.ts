@@ -1,9 +1,10 @@
-import { html } from '../../tools/html.ts';
-import type { Html, Text } from '../../tools/html.ts';
+import { html, textOf } from '../../tools/html.ts';
+import type { Text } from '../../tools/html.ts';
 import { defined } from '../../tools/json.ts';
+import type { Form } from '../../pages/form.ts';
 import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
-import { backToSignIn, formAlert, formErrorOf, formValues, postForm, returnToOf, showPage } from '../pages/parts.ts';
+import { backToSignIn, formErrorOf, formValues, returnToOf, showPage } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import type { PagesText } from '../pages/text.ts';
 
@@ -18,23 +19,24 @@ interface ConfirmState extends FormState {
 export function confirmPage(site: Site, request: PageRequest, state: ConfirmState): Reply {
   const { tokenHash, type, error } = state;
   const { heading, words, label } = purposeOf(type, site.text);
-  const hidden = { token_hash: tokenHash, type, ...returnToOf(state) };
   return showPage(site, request, {
+    kind: 'confirm',
     // The link's token is in the request, and in nothing that is easily logged.
-    facts: {
-      kind: 'confirm',
-      action: request.localPath(site.settings.confirmPath),
-      values: { ...formValues(state), type },
-      links: { signIn: request.signInUrl(state.returnTo) },
-    },
+    values: { ...formValues(state), type },
     heading,
     lead: words,
     error,
-    hasForm: true,
+    problem: error && formErrorOf(error, site.text),
     isStep: true,
-    content: html`${formAlert(site, request, error && formErrorOf(error, site.text))}
-${postForm(request.localPath(site.settings.confirmPath), hidden, html`<button>${label}</button>`)}
-${error !== undefined && backToSignIn(site, request, state)}`,
+    parts: [
+      {
+        part: 'form',
+        action: request.localPath(site.settings.confirmPath),
+        hidden: { token_hash: tokenHash, type, ...returnToOf(state) },
+        buttons: [{ label }],
+      },
+      error !== undefined && backToSignIn(site, request, state),
+    ],
   });
 }
 
@@ -69,23 +71,23 @@ interface SwitchState extends FormState {
 export function switchPage(site: Site, request: PageRequest, state: SwitchState): Reply {
   const { settings, text } = site;
   const { account, signedInAs, error } = state;
-  const action = request.localPath(settings.confirmPath);
   const names = { other: account.name, ...defined({ account: signedInAs }) };
-  const [goOn, stay] = [fillIn(text.switchButton, names, isolated), fillIn(text.stayAsButton, names, isolated)];
+  const goOn = fillIn(text.switchButton, names, isolated);
+  const stay = signedInAs === undefined ? text.cancelLink : fillIn(text.stayAsButton, names, isolated);
   // Of equal weight: the link may be a stranger's. One element each, so that words and name wrap as one text.
-  const button = (label: Text): Html => html`<button class="quiet"><span>${label}</span></button>`;
+  const button = (label: Text, hidden: Form['hidden']): Form => ({
+    part: 'form',
+    action: request.localPath(settings.confirmPath),
+    hidden: { ...hidden, ...returnToOf(state) },
+    buttons: [{ label: textOf(label.plain, undefined, html`<span>${label}</span>`), look: 'quiet' }],
+  });
   return showPage(site, request, {
-    facts: {
-      kind: 'switch_account',
-      action,
-      values: { ...formValues(state), account: account.id, email: account.name, signedInAs },
-    },
+    kind: 'switch_account',
+    values: { ...formValues(state), account: account.id, email: account.name, signedInAs },
     heading: text.switchHeading,
     lead: fillIn(signedInAs === undefined ? text.switchAloneText : text.switchText, names, emphasis),
     error,
-    hasForm: true,
-    content: html`${formAlert(site, request, error && formErrorOf(error, text))}
-${postForm(action, { account: account.id, ...returnToOf(state) }, button(goOn))}
-${postForm(action, { stay: 'yes', ...returnToOf(state) }, button(signedInAs === undefined ? text.cancelLink : stay))}`,
+    problem: error && formErrorOf(error, text),
+    parts: [button(goOn, { account: account.id }), button(stay, { stay: 'yes' })],
   });
 }

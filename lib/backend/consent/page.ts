@@ -1,13 +1,14 @@
-import { html, safeHref, textOf } from '../../tools/html.ts';
-import type { Html, HtmlValue, Text } from '../../tools/html.ts';
+import { html, textOf } from '../../tools/html.ts';
+import type { Text } from '../../tools/html.ts';
 import { readRedirectAddress } from './redirect-address.ts';
 import { withQuery } from '../../tools/url.ts';
 import type { AuthError } from '../../errors.ts';
-import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
+import type { Choice, Part } from '../../pages/page.ts';
+import { emphasis, fillIn, isolated, lines } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { ConnectedApp, OAuthClientInfo } from '../../types.ts';
 import type { Authorization } from './oauth-server.ts';
-import { otherAccount, postForm, returnToOf, showPage, withReturnTo } from '../pages/parts.ts';
+import { link, otherAccount, returnToOf, showPage, withReturnTo } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import type { PagesTextKey } from '../pages/text.ts';
 
@@ -25,43 +26,62 @@ export function consentPage(site: Site, request: PageRequest, state: ConsentStat
   const { client, redirectUri, scopes, account, authorizationId } = state;
   const address = readRedirectAddress(redirectUri);
   if (address === undefined) throw new Error('An unsafe address has no page');
-  const hidden = { authorization_id: authorizationId };
-  const words = addressWords[address.kind];
-  const buttons = html`<div class="pair">
-<button class="quiet" name="action" value="allow">${text.allowButton}</button>
-<button class="quiet" name="action" value="deny">${text.denyButton}</button>
-</div>`;
+  const name = 'action';
   return showPage(site, request, {
-    facts: {
-      kind: 'consent',
-      action: request.localPath(settings.consentPath),
-      fields: ['action'],
-      values: {
-        authorization_id: authorizationId,
-        account,
-        app: appName(text, client).plain,
-        address: address.receiver,
-        scopes: scopes.join(' '),
-        returnTo: state.returnTo,
-      },
-      links: { signOut: request.localPath(settings.logoutPath) },
+    kind: 'consent',
+    values: {
+      authorization_id: authorizationId,
+      account,
+      app: appName(text, client).plain,
+      address: address.receiver,
+      scopes: scopes.join(' '),
+      returnTo: state.returnTo,
     },
     heading: withApp(site, text.consentHeading, client),
     lead: account !== undefined && fillIn(text.signedInAs, { account }, emphasis),
-    hasForm: true,
     // Browsers check the redirect after the form against it, too.
     formLeadsTo: address.formAction,
     tellsOrigin: true,
-    content: html`<div class="message plain">
-<p>${fillIn(text[words], { address: address.receiver }, (receiver) => html`<strong dir="ltr">${receiver}</strong>`)}</p>
-<p>${text.consentUnverified}</p>
-</div>
-<h2>${text.consentScopes}</h2>
-<ul class="scopes">
-${abilities(site, request, scopes).map((ability) => html`<li><span>${ability}</span></li>\n`)}</ul>
-${postForm(request.localPath(settings.consentPath), hidden, buttons)}
-${otherAccount(site, request, state)}`,
+    parts: [
+      receiverPart(site, address),
+      scopesPart(site, request, scopes),
+      {
+        part: 'form',
+        action: request.localPath(settings.consentPath),
+        hidden: { authorization_id: authorizationId },
+        buttons: [
+          { label: text.allowButton, look: 'quiet', name, value: 'allow' },
+          { label: text.denyButton, look: 'quiet', name, value: 'deny' },
+        ],
+        look: 'pair',
+      },
+      otherAccount(site, request, state),
+    ],
   });
+}
+
+/** Who receives the answer, which is all that the provider has checked. */
+function receiverPart(
+  { text }: Site,
+  { kind, receiver }: { readonly kind: keyof typeof addressWords; readonly receiver: string },
+): Part {
+  const words = fillIn(
+    text[addressWords[kind]],
+    { address: receiver },
+    (shown) => html`<strong dir="ltr">${shown}</strong>`,
+  );
+  const markup = html`<div class="message plain">
+<p>${words}</p>
+<p>${text.consentUnverified}</p>
+</div>`;
+  return { part: 'markup', markup };
+}
+
+function scopesPart(site: Site, request: PageRequest, scopes: readonly string[]): Part {
+  const markup = html`<h2>${site.text.consentScopes}</h2>
+<ul class="scopes">
+${abilities(site, request, scopes).map((ability) => html`<li><span>${ability}</span></li>\n`)}</ul>`;
+  return { part: 'markup', markup };
 }
 
 const addressWords = { web: 'consentWeb', device: 'consentDevice', app: 'consentApp' } as const satisfies Record<
@@ -70,11 +90,7 @@ const addressWords = { web: 'consentWeb', device: 'consentDevice', app: 'consent
 >;
 
 /** Supabase's scopes concern the data of an id token only: with each of them, an app acts with all of the user's permissions. */
-function abilities(
-  { text }: Pick<Site, 'text'>,
-  request: PageRequest,
-  scopes: readonly string[],
-): readonly HtmlValue[] {
+function abilities({ text }: Pick<Site, 'text'>, request: PageRequest, scopes: readonly string[]): readonly Text[] {
   const { title } = request.brand;
   const act = title === undefined ? text.consentAct : fillIn(text.consentActIn, { title }, isolated);
   return [act, ...scopes.map((scope) => scopeWords(text, scope))];
@@ -89,9 +105,9 @@ const knownScopes: ReadonlyMap<string, PagesTextKey> = new Map([
 ]);
 
 /** A scope of tomorrow is shown as it is. */
-function scopeWords(text: Site['text'], scope: string): HtmlValue {
+function scopeWords(text: Site['text'], scope: string): Text {
   const key = knownScopes.get(scope);
-  return key === undefined ? html`<code dir="ltr">${scope}</code>` : text[key];
+  return key === undefined ? textOf(scope, undefined, html`<code dir="ltr">${scope}</code>`) : text[key];
 }
 
 /** The name that the app gave itself, with its own text direction. */
@@ -120,20 +136,15 @@ export function startAgainPage(
 ): Reply {
   const { text } = site;
   const why = allowed === undefined ? text[error.code] : withApp(site, text.startAgainAllowed, allowed);
-  const signedIn = account !== undefined && html`<br>${fillIn(text.signedInAs, { account }, emphasis)}`;
   return showPage(site, request, {
-    facts: {
-      kind: 'start_again',
-      values: { account, app: allowed && appName(text, allowed).plain },
-      links: { home: request.urlOf(request.home) },
-    },
+    kind: 'start_again',
+    values: { account, app: allowed && appName(text, allowed).plain },
     heading: text.startAgainHeading,
     emblem: error.code === 'authorization_expired' ? 'clock' : 'warning',
-    lead: html`${why}${signedIn}`,
+    lead: lines(why, account !== undefined && fillIn(text.signedInAs, { account }, emphasis)),
     leadRole: 'alert',
     error,
-    hasForm: false,
-    content: html`<p class="actions"><a href="${safeHref(request.urlOf(request.home))}">${text.backHome}</a></p>`,
+    parts: [link('home', request.urlOf(request.home), text.backHome)],
   });
 }
 
@@ -149,13 +160,13 @@ export function toAppPage(
   const { text } = site;
   const href = readRedirectAddress(redirectTo)?.href ?? '#';
   const page = showPage(site, request, {
-    // Not the address, which holds the app's code: the response's `Refresh` has it.
-    facts: { kind: 'to_app', values: { app: client && appName(text, client).plain } },
+    kind: 'to_app',
+    values: { app: client && appName(text, client).plain },
     heading: client === undefined ? text.toAppHeading : withApp(site, text.goBackHeading, client),
     lead: text.signingOutText,
     leadRole: 'status',
-    hasForm: false,
-    content: html`<p><a class="button" href="${href}">${text.continueButton}</a></p>`,
+    // Not as data, because the address holds the app's code: the response's `Refresh` has it.
+    parts: [{ part: 'markup', markup: html`<p><a class="button" href="${href}">${text.continueButton}</a></p>` }],
   });
   return { ...page, headers: { Refresh: `0; url=${href}` } };
 }
@@ -169,39 +180,30 @@ export function appsPage(
   const { settings, text } = site;
   const { apps, returnTo } = state;
   const path = request.localPath(settings.connectedAppsPath);
-  const row = ({ client, scopes, grantedAt }: ConnectedApp): Html => {
-    const name = appName(text, client);
+  const choices = apps.map(({ client, scopes, grantedAt }): Choice => {
     const href = withQuery(path, { revoke: client.id, ...returnToOf(state) });
-    const label = `${text.disconnectButton.plain}: ${name.plain}`;
-    // Without an id it can be named, but not disconnected.
-    const link =
-      client.id !== '' && html`<a href="${safeHref(href)}" aria-label="${label}">${text.disconnectButton}</a>`;
-    const words = scopes.map((scope) => html`<small>${scopeWords(text, scope)}</small>`);
-    return html`<li class="row"><span class="name"><strong dir="auto">${name}</strong>${words}${since(site, request, grantedAt)}</span> ${link}</li>\n`;
-  };
+    return {
+      name: appName(text, client),
+      href,
+      details: [...scopes.map((scope) => scopeWords(text, scope)), ...since(site, request, grantedAt)],
+      // Without an id it can be named, but not disconnected.
+      actions: client.id === '' ? [] : [{ href, label: text.disconnectButton }],
+    };
+  });
   return showPage(site, request, {
-    facts: {
-      kind: 'apps',
-      values: { returnTo },
-      links: { done: request.urlOf(returnTo) },
-      choices: apps.map(({ client }) => ({
-        name: appName(text, client).plain,
-        href: withQuery(path, { revoke: client.id, ...returnToOf(state) }),
-      })),
-    },
+    kind: 'apps',
+    values: { returnTo },
     heading: text.appsHeading,
     lead: apps.length === 0 ? text.appsEmptyText : text.appsText,
-    hasForm: false,
-    content: html`${apps.length > 0 && html`<ul class="choices">\n${apps.map(row)}</ul>`}
-<p class="actions"><a href="${safeHref(request.urlOf(returnTo))}">${text.doneLink}</a></p>`,
+    parts: [{ part: 'list', choices }, link('done', request.urlOf(returnTo), text.doneLink)],
   });
 }
 
-function since({ text }: Pick<Site, 'text'>, request: PageRequest, grantedAt: string): HtmlValue {
-  if (grantedAt === '') return undefined;
+function since({ text }: Pick<Site, 'text'>, request: PageRequest, grantedAt: string): readonly Text[] {
+  if (grantedAt === '') return [];
   const { lang } = request.brand;
   const date = new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(grantedAt));
-  return html`<small>${fillIn(text.appSince, { date })}</small>`;
+  return [fillIn(text.appSince, { date })];
 }
 
 /** Says what it means, and disconnects only by its own button. */
@@ -213,19 +215,21 @@ export function disconnectPage(
   const { settings, text } = site;
   const { client } = state;
   const path = request.localPath(settings.connectedAppsPath);
-  const hidden = { revoke: client.id, sure: 'yes', ...returnToOf(state) };
+  const asked = { revoke: client.id, sure: 'yes' };
   return showPage(site, request, {
-    facts: {
-      kind: 'disconnect_app',
-      action: path,
-      values: { revoke: client.id, sure: 'yes', app: appName(text, client).plain, returnTo: state.returnTo },
-      links: { cancel: withReturnTo(path, state) },
-    },
+    kind: 'disconnect_app',
+    values: { ...asked, app: appName(text, client).plain, returnTo: state.returnTo },
     heading: withApp(site, text.disconnectHeading, client),
     lead: text.disconnectText,
-    hasForm: true,
     tellsOrigin: true,
-    content: html`${postForm(path, hidden, html`<button>${text.disconnectButton}</button>`)}
-<p class="actions"><a href="${safeHref(withReturnTo(path, state))}">${text.cancelLink}</a></p>`,
+    parts: [
+      {
+        part: 'form',
+        action: path,
+        hidden: { ...asked, ...returnToOf(state) },
+        buttons: [{ label: text.disconnectButton }],
+      },
+      link('cancel', withReturnTo(path, state), text.cancelLink),
+    ],
   });
 }

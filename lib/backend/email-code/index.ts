@@ -1,4 +1,3 @@
-import { html, safeHref } from '../../tools/html.ts';
 import type { BackendContext } from '../context.ts';
 import type { Feature } from '../feature.ts';
 import type { SignInPart } from '../slots.ts';
@@ -10,12 +9,8 @@ import { codeRoute } from './route.ts';
 const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
   const action = request.localPath(site.settings.codePath);
   return {
-    form: {
-      path: site.settings.codePath,
-      fields: ['email'],
-      content: ({ error, autocomplete }) => codeAddressForm(site, request, { ...state, autocomplete }, error),
-    },
-    button: html`<button class="quiet" formaction="${safeHref(action)}" formnovalidate>${site.text.toCodeButton}</button>`,
+    form: ({ autocomplete }) => codeAddressForm(site, request, { ...state, autocomplete }),
+    button: { label: site.text.toCodeButton, look: 'quiet', action },
     links: { code: withReturnTo(action, state) },
   };
 };

@@ -1,21 +1,21 @@
-import { html, safeHref } from '../../tools/html.ts';
-import type { Html } from '../../tools/html.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
+import type { Form, FormError } from '../../pages/form.ts';
+import type { Parts } from '../../pages/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { mailedBefore } from '../forms/attempts.ts';
-import { addressFacts, addressForm } from '../pages/address.ts';
+import { addressForm } from '../pages/address.ts';
 import { codeFields, emailField } from '../pages/field.ts';
 import {
   backToSignIn,
-  formAlert,
   formErrorOf,
+  formValues,
   isClosedFor,
-  postForm,
+  link,
   returnToOf,
   showPage,
   withReturnTo,
 } from '../pages/parts.ts';
-import type { FormError, FormState, PageRequest, Site } from '../slots.ts';
+import type { FormState, PageRequest, Site } from '../slots.ts';
 import { openingOf, resendForm } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
 
@@ -31,24 +31,29 @@ interface CodeState extends FormState {
 /** Asks for the address, and then for the code that was sent to it. */
 export function codePage(site: Site, request: PageRequest, state: CodeState): Reply {
   const { text } = site;
-  const error = codeErrorOf(site, state);
-  const isAddress = state.step === 'address';
+  const shown = { error: state.error, problem: problemOf(site, state), values: formValues(state), isStep: true };
+  if (state.step === 'address') {
+    return showPage(site, request, {
+      ...shown,
+      kind: 'code_request',
+      heading: text.codeHeading,
+      lead: text.codeText,
+      parts: [codeAddressForm(site, request, state), backToSignIn(site, request, state)],
+    });
+  }
+  const other = withReturnTo(request.localPath(site.settings.codePath), state);
   return showPage(site, request, {
-    facts: {
-      ...addressFacts(isAddress ? 'code_request' : 'code', request, state, site.settings.codePath),
-      ...(!isAddress && { fields: ['code'] }),
-    },
-    heading: isAddress ? text.codeHeading : text.codeSentHeading,
-    ...(isAddress ? {} : { emblem: 'envelope', leadRole: 'status' }),
-    lead: isAddress
-      ? text.codeText
-      : !isClosed(state) && fillIn(text.emailCodeSentText, { email: state.email ?? '' }, emphasis),
-    error: state.error,
-    hasForm: true,
-    isStep: true,
-    content: html`${formAlert(site, request, error)}
-${isAddress ? codeAddressForm(site, request, state, error) : codeForm(site, request, state, error)}
-${codeLinks(site, request, state)}`,
+    ...shown,
+    kind: 'code',
+    heading: text.codeSentHeading,
+    emblem: 'envelope',
+    leadRole: 'status',
+    lead: !isClosed(state) && fillIn(text.emailCodeSentText, { email: state.email ?? '' }, emphasis),
+    parts: [
+      ...codeForms(site, request, state),
+      link('otherAddress', other, text.codeOtherAddress),
+      backToSignIn(site, request, state),
+    ],
   });
 }
 
@@ -57,27 +62,24 @@ export function codeAddressForm(
   site: Site,
   request: PageRequest,
   state: FormState & { readonly autocomplete?: 'username' | 'username webauthn' },
-  error: FormError | undefined,
-): Html {
-  const address = emailField(site, { value: state.email, error, hasFocus: true }, state.autocomplete);
+): Form {
+  const address = emailField(site, { value: state.email, hasFocus: true }, state.autocomplete);
   return addressForm(request.localPath(site.settings.codePath), state, address, site.text.codeSendButton);
 }
 
-function codeForm(site: Site, request: PageRequest, state: CodeState, error: FormError | undefined): Html {
+function codeForms(site: Site, request: PageRequest, state: CodeState): Parts {
   const { text, settings } = site;
   const { email = '', resend, codesOpen } = state;
   const hidden = { email, ...returnToOf(state) };
   const action = request.localPath(settings.codePath);
   // A project configures six to ten digits.
-  const fields = codeFields(site, {
-    code: 'digits',
-    error,
-    isClosed: isClosed(state),
-    label: text.signInButton,
-  });
-  return html`${postForm(action, { ...hidden, ...openingOf(resend) }, fields)}
-<p class="hint">${text.mailHint}</p>
-${resendForm(site, request, { action, hidden: { ...hidden, ...codesOpenOf(codesOpen) }, label: text.codeResendButton, resend })}`;
+  const fields = codeFields(site, { code: 'digits', isClosed: isClosed(state), label: text.signInButton });
+  const again = { ...hidden, ...codesOpenOf(codesOpen) };
+  return [
+    { part: 'form', action, hidden: { ...hidden, ...openingOf(resend) }, ...fields },
+    { part: 'hint', text: text.mailHint },
+    resendForm(site, request, { name: 'resend', action, hidden: again, label: text.codeResendButton, resend }),
+  ];
 }
 
 /** Whether the field takes no code: then the page asks for none. */
@@ -89,14 +91,8 @@ function isClosed(state: CodeState): boolean {
 const codesOpenOf = (codesOpen: Resend | undefined): { readonly codesAt?: string } =>
   codesOpen === undefined ? {} : { codesAt: String(codesOpen.opensAt) };
 
-function codeLinks(site: Site, request: PageRequest, state: CodeState): Html {
-  const other = withReturnTo(request.localPath(site.settings.codePath), state);
-  const toOther = html`<p class="actions"><a href="${safeHref(other)}">${site.text.codeOtherAddress}</a></p>\n`;
-  return html`${state.step === 'code' && toOther}${backToSignIn(site, request, state)}`;
-}
-
 /** Other limits, such as the backend's own, are not about wrong codes, nor is a refusal of `onSignIn`. */
-function codeErrorOf({ text }: Site, { error, codesOpen }: CodeState): FormError | undefined {
+function problemOf({ text }: Site, { error, codesOpen }: CodeState): FormError | undefined {
   if (error === undefined) {
     return codesOpen && { message: text.codesLimited, field: 'form', tone: 'next', retryAfter: codesOpen.seconds };
   }

@@ -1,7 +1,8 @@
-import { html, safeHref, textOf } from '../../tools/html.ts';
-import type { Html, HtmlValue, Text } from '../../tools/html.ts';
+import { html, textOf } from '../../tools/html.ts';
+import type { Html, Text } from '../../tools/html.ts';
 import { withQuery } from '../../tools/url.ts';
-import { chevron } from '../../pages/icons.ts';
+import type { FormError } from '../../pages/form.ts';
+import type { Choice, Parts } from '../../pages/page.ts';
 import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import { hasKeys, keyType } from './factors.ts';
@@ -9,17 +10,17 @@ import type { Factor } from './factors.ts';
 import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../webauthn/page.ts';
 import { codeFields } from '../pages/field.ts';
 import {
-  formAlert,
   formErrorOf,
   formValues,
   isClosedFor,
+  link,
   otherAccount,
-  postForm,
   returnToOf,
   showPage,
+  supportLink,
   withReturnTo,
 } from '../pages/parts.ts';
-import type { FormError, FormState, PageRequest, Site } from '../slots.ts';
+import type { FormState, PageRequest, Site } from '../slots.ts';
 import { openingOf, resendForm } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
 
@@ -40,45 +41,46 @@ interface VerifyState extends FormState {
 
 /** A button for the security key, and a field for six digits; for a phone, first a button that sends them. */
 export function verifyPage(site: Site, request: PageRequest, state: VerifyState): Reply {
-  const { text } = site;
-  const error = codeErrorOf(site, state);
+  const { text, settings } = site;
+  const { factor, factors } = state;
+  const key = keyOf(state);
   return showPage(site, request, {
-    facts: {
-      kind: 'verify',
-      action: request.localPath(site.settings.verifyPath),
-      fields: state.factor === undefined ? [] : ['code'],
-      values: { ...formValues(state), factorId: state.factor?.id, factorType: state.factor?.type },
-      links: { help: request.brand.links.help, signOut: request.localPath(site.settings.logoutPath) },
-      choices: state.factors.map((factor) => ({
-        name: factorName(site, factor).plain,
-        href: withQuery(request.localPath(site.settings.verifyPath), { factorId: factor.id, ...returnToOf(state) }),
-      })),
-    },
+    kind: 'verify',
+    values: { ...formValues(state), factorId: factor?.id, factorType: factor?.type },
     heading: text.verifyHeading,
     lead: leadOf(site, state),
     ...(state.isSent ? { leadRole: 'status' as const } : {}),
     error: state.error,
-    hasForm: true,
+    problem: problemOf(site, state),
     isStep: true,
-    ...(keyOf(state) && { script: ceremonyScript(site, request, site.settings.verifyPath) }),
-    content: html`${formAlert(site, request, error)}
-${askForKey(site, request, state)}
-${state.factor === undefined ? keyOf(state) === undefined && noFactor(site, request, state) : askFor(site, request, state.factor, state, error)}
-${otherFactors(site, request, state)}
-${state.factors.length > 0 && supportFor(site, request)}
-${otherAccount(site, request, state)}`,
+    ...(key && { script: ceremonyScript(site, request, settings.verifyPath) }),
+    parts: [
+      ...askForKey(site, request, state),
+      ...(factor === undefined ? [] : askForCode(site, request, factor, state)),
+      // An administrator has removed the last factor.
+      factor === undefined &&
+        key === undefined && {
+          part: 'form',
+          action: request.localPath(settings.verifyPath),
+          hidden: returnToOf(state),
+          buttons: [{ label: text.continueButton }],
+        },
+      ...otherFactors(site, request, state),
+      ...(factors.length > 0 ? [lostFactor(site, request)] : []),
+      otherAccount(site, request, state),
+    ],
   });
 }
 
 /** For someone who cannot use a factor anymore: only the application's people can remove it. */
-function supportFor({ text }: Pick<Site, 'text'>, { brand }: PageRequest): Html {
+function lostFactor({ text }: Pick<Site, 'text'>, { brand }: PageRequest): Parts[number] {
   const { help } = brand.links;
-  const words = help === undefined ? text.verifyHelp : html`<a href="${safeHref(help)}">${text.verifyHelp}</a>`;
-  return html`<p class="actions">${words}</p>`;
+  if (help !== undefined) return link('help', help, text.verifyHelp);
+  return { part: 'markup', markup: html`<p class="actions">${text.verifyHelp}</p>` };
 }
 
 /** Other limits, such as the backend's own, are not about wrong codes. */
-export function codeErrorOf({ text }: Pick<Site, 'text'>, { error }: Pick<FormState, 'error'>): FormError | undefined {
+export function problemOf({ text }: Pick<Site, 'text'>, { error }: Pick<FormState, 'error'>): FormError | undefined {
   const shown = error && formErrorOf(error, text);
   return shown !== undefined && isClosedFor({ error }) ? { ...shown, message: text.codeClosed } : shown;
 }
@@ -86,10 +88,10 @@ export function codeErrorOf({ text }: Pick<Site, 'text'>, { error }: Pick<FormSt
 /** Any of the user's keys answers the challenge of each of them. */
 const keyOf = ({ factors }: VerifyState): Factor | undefined => factors.find(({ type }) => type === keyType);
 
-function askForKey(site: Site, request: PageRequest, state: VerifyState): HtmlValue {
+function askForKey(site: Site, request: PageRequest, state: VerifyState): Parts {
   const { text, settings } = site;
   const key = keyOf(state);
-  if (key === undefined) return undefined;
+  if (key === undefined) return [];
   const isAlone = state.factor === undefined;
   const form = ceremonyForm(site, request, {
     kind: 'get',
@@ -100,9 +102,9 @@ function askForKey(site: Site, request: PageRequest, state: VerifyState): HtmlVa
     isQuiet: false,
     hasFocus: true,
     isAgain: state.isAgain,
-    after: !isAlone && html`<p class="or">${text.or}</p>`,
+    ...(!isAlone && { or: text.or }),
   });
-  return html`${isAlone && ceremonyFallback(site)}${form}`;
+  return [isAlone && ceremonyFallback(site), form];
 }
 
 /** One line of instructions. */
@@ -116,57 +118,45 @@ function leadOf(site: Site, state: VerifyState): Text {
   return fillIn(hasKey ? text.verifyKeyOrPhoneText : text.verifyPhoneText, { digits: factor.digits });
 }
 
-function askFor(
-  site: Site,
-  request: PageRequest,
-  factor: Factor,
-  state: VerifyState,
-  error: FormError | undefined,
-): Html {
-  const { text } = site;
-  const { resend } = state;
+function askForCode(site: Site, request: PageRequest, factor: Factor, state: VerifyState): Parts {
+  const { text, settings } = site;
+  const { resend, isClosed = false } = state;
   const isQuiet = keyOf(state) !== undefined;
   const isPhone = factor.type === 'phone';
-  const action = request.localPath(site.settings.verifyPath);
+  const action = request.localPath(settings.verifyPath);
   const sending = { send: factor.id, ...returnToOf(state) };
   if (isPhone && !state.isSent) {
-    return postForm(action, sending, html`<button${isQuiet && html` class="quiet"`}>${text.sendCodeButton}</button>`);
+    const look = isQuiet ? ('quiet' as const) : undefined;
+    return [{ part: 'form', action, hidden: sending, buttons: [{ label: text.sendCodeButton, look }] }];
   }
-  const { isClosed = false } = state;
-  const fields = codeFields(site, { code: 'six', error, isClosed, label: text.continueButton, isQuiet });
+  const fields = codeFields(site, { code: 'six', isClosed, label: text.continueButton, isQuiet });
   const hidden = { factorId: factor.id, ...returnToOf(state), ...(isPhone ? openingOf(resend) : {}) };
-  return html`${postForm(action, hidden, fields)}
-${isClosed && openAgain(site, request, factor, state)}
-${isPhone && !isClosed && resendForm(site, request, { action, hidden: sending, label: text.sendCodeAgainButton, resend })}`;
+  const again = { name: 'resend', action, hidden: sending, label: text.sendCodeAgainButton, resend };
+  return [
+    { part: 'form', action, hidden, ...fields },
+    // The same page anew, which takes codes again after the time that its message names.
+    isClosed && link('reload', urlOf(site, request, factor, state), text.reloadLink),
+    isPhone && !isClosed && resendForm(site, request, again),
+  ];
 }
 
-/** The same page anew, which takes codes again after the time that its message names. */
-function openAgain({ settings, text }: Site, request: PageRequest, { id }: Factor, state: VerifyState): Html {
-  const href = withQuery(request.localPath(settings.verifyPath), { factorId: id, ...returnToOf(state) });
-  return html`<p class="actions"><a href="${safeHref(href)}">${text.reloadLink}</a></p>`;
+/** The page that asks for this factor. */
+function urlOf({ settings }: Site, request: PageRequest, { id }: Factor, state: FormState): string {
+  return withQuery(request.localPath(settings.verifyPath), { factorId: id, ...returnToOf(state) });
 }
 
-/** The form where an administrator has removed the last factor. */
-function noFactor(site: Site, request: PageRequest, state: VerifyState): Html {
-  const { text } = site;
-  return postForm(
-    request.localPath(site.settings.verifyPath),
-    returnToOf(state),
-    html`<button>${text.continueButton}</button>`,
-  );
-}
-
-function otherFactors(site: Site, request: PageRequest, state: VerifyState): HtmlValue {
-  const { text } = site;
+function otherFactors(site: Site, request: PageRequest, state: VerifyState): Parts {
   const others = state.factors.filter(({ id, type }) => id !== state.factor?.id && type !== keyType);
-  if (others.length === 0) return undefined;
-  const links = others.map((factor) => {
-    const href = withQuery(request.localPath(site.settings.verifyPath), { factorId: factor.id, ...returnToOf(state) });
-    return html`<li><a href="${safeHref(href)}">${factorIcon(factor)}<span class="name"><bdi>${factorName(site, factor)}</bdi></span>${chevron}</a></li>\n`;
-  });
-  return html`<p class="or">${text.or}</p>
-<ul class="choices">
-${links}</ul>`;
+  if (others.length === 0) return [];
+  const choices = others.map((factor): Choice => ({
+    name: factorName(site, factor),
+    href: urlOf(site, request, factor, state),
+    icon: factorIcon(factor),
+  }));
+  return [
+    { part: 'or', label: site.text.or },
+    { part: 'list', choices },
+  ];
 }
 
 const phoneIcon = html`<rect x="7" y="2.5" width="10" height="19" rx="2.5"/><path d="M11 18h2"/>`;
@@ -192,31 +182,24 @@ export function unavailablePage(
   state: FormState & { readonly factors: readonly Factor[]; readonly isPending: boolean },
 ): Reply {
   const { text } = site;
-  const { links } = request.brand;
   const names = [...new Set(state.factors.map((factor) => factorName(site, factor).plain))];
   const list = new Intl.ListFormat(request.brand.lang).formatToParts(names);
   const factors = list.map(({ value }) => value).join('');
   // Each name has its own text direction.
   const markup = list.map(({ type, value }) => (type === 'element' ? emphasis(value) : value));
   return showPage(site, request, {
-    facts: {
-      kind: 'factor_unavailable',
-      values: formValues(state),
-      links: {
-        help: links.help,
-        home: request.urlOf(request.home),
-        signOut: request.localPath(site.settings.logoutPath),
-      },
-    },
+    kind: 'factor_unavailable',
+    values: formValues(state),
     heading: text.factorUnavailableHeading,
     emblem: 'lock',
     lead: fillIn(text.factorUnavailableText, { factors }, () => html`${markup}`),
     leadRole: 'alert',
     error: state.error,
-    hasForm: true,
-    content: html`${links.help !== undefined && html`<p><a class="button" href="${safeHref(links.help)}">${text.contactSupport}</a></p>`}
-${otherAccount(site, request, state)}
-${!state.isPending && html`<p class="actions"><a href="${safeHref(request.urlOf(request.home))}">${text.backHome}</a></p>`}`,
+    parts: [
+      supportLink(site, request, 'button'),
+      otherAccount(site, request, state),
+      !state.isPending && link('home', request.urlOf(request.home), text.backHome),
+    ],
   });
 }
 
@@ -224,14 +207,14 @@ ${!state.isPending && html`<p class="actions"><a href="${safeHref(request.urlOf(
 export function rejectedPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { text } = site;
   return showPage(site, request, {
-    facts: { kind: 'factor_rejected', values: formValues(state), links: { signIn: request.signInUrl(state.returnTo) } },
+    kind: 'factor_rejected',
+    values: formValues(state),
     heading: text.factorRejectedHeading,
     emblem: 'warning',
     lead: text.factorRejectedText,
     leadRole: 'alert',
     error: state.error,
-    hasForm: false,
-    content: html`<p><a class="button" href="${safeHref(request.signInUrl(state.returnTo))}">${text.signInButton}</a></p>`,
+    parts: [link('signIn', request.signInUrl(state.returnTo), text.signInButton, 'button')],
   });
 }
 
@@ -244,19 +227,22 @@ export function removePage(
   const { settings, text } = site;
   const { factor, isLast } = state;
   const action = request.localPath(settings.enrollPath);
-  const hidden = { remove: factor.id, sure: 'yes', ...returnToOf(state) };
+  const asked = { remove: factor.id, sure: 'yes' };
+  const name = factorName(site, factor).plain;
   return showPage(site, request, {
-    facts: {
-      kind: 'remove_factor',
-      action,
-      values: { returnTo: state.returnTo, remove: factor.id, sure: 'yes', name: factorName(site, factor).plain },
-      links: { cancel: withReturnTo(action, state) },
-    },
-    heading: fillIn(text.removeHeading, { factor: factorName(site, factor).plain }, isolated),
+    kind: 'remove_factor',
+    values: { returnTo: state.returnTo, ...asked, name },
+    heading: fillIn(text.removeHeading, { factor: name }, isolated),
     lead: isLast ? text.removeLastText : text.removeText,
-    hasForm: true,
-    content: html`${postForm(action, hidden, html`<button>${text.removeButton}</button>`)}
-<p class="actions"><a href="${safeHref(withReturnTo(action, state))}">${text.cancelLink}</a></p>`,
+    parts: [
+      {
+        part: 'form',
+        action,
+        hidden: { ...asked, ...returnToOf(state) },
+        buttons: [{ label: text.removeButton }],
+      },
+      link('cancel', withReturnTo(action, state), text.cancelLink),
+    ],
   });
 }
 
@@ -276,69 +262,62 @@ interface FactorsState extends FormState {
 /** The second factors of an account, a link to remove each, and one to add an authenticator app. */
 export function factorsPage(site: Site, request: PageRequest, state: FactorsState): Reply {
   const { settings, text } = site;
-  const { factors, returnTo, isAgain, hasAddress = true } = state;
+  const { factors, isAgain, hasAddress = true } = state;
   const { enrollPath: path } = settings;
-  const needsEmail = { message: text.factorNeedsEmail, field: 'form', tone: 'next' } as const;
   const isEmpty = factors.length === 0;
   const isStuck = !hasAddress && isEmpty;
-  const message = state.error === undefined ? (isStuck ? needsEmail : undefined) : formErrorOf(state.error, text);
+  const needsEmail = { message: text.factorNeedsEmail, field: 'form', tone: 'next' } as const;
+  const action = request.localPath(path);
+  const choices = factors.map((factor): Choice => {
+    const href = withQuery(action, { remove: factor.id, ...returnToOf(state) });
+    const name = factorName(site, factor);
+    // Without an id it can be named, but not removed.
+    const actions = factor.id === '' ? [] : [{ href, label: text.removeButton }];
+    return { name, href, details: dateOf(factor, request), actions };
+  });
   // Filled in by the script, with the answer.
   const hidden = { type: keyType, factorId: '', ...returnToOf(state) };
   const start = { type: keyType };
   const adding = { kind: 'create', path, start, hidden, label: text.addKeyButton, isQuiet: true, isAgain } as const;
-  const action = request.localPath(settings.enrollPath);
-  // A guard may have led here, and would do so again: an account that cannot add a factor must not be trapped.
-  const isRequired = isEmpty && returnTo !== request.home;
-  const { help } = hasAddress ? {} : request.brand.links;
-  const leave = request.urlOf(isStuck ? request.home : returnTo);
-  const support = help !== undefined && html`<p><a href="${safeHref(help)}">${text.contactSupport}</a></p>`;
-  const row = (factor: Factor): Html => {
-    const name = html`<bdi>${factorName(site, factor)}</bdi>${dateOf(factor, request)}`;
-    const href = withQuery(action, { remove: factor.id, ...returnToOf(state) });
-    const label = `${text.removeButton.plain}: ${factorName(site, factor).plain}`;
-    // Without an id it can be named, but not removed.
-    const link = factor.id !== '' && html`<a href="${safeHref(href)}" aria-label="${label}">${text.removeButton}</a>`;
-    return html`<li class="row"><span class="name">${name}</span> ${link}</li>\n`;
-  };
+  const addApp = [{ label: text.addAppButton }];
   return showPage(site, request, {
-    facts: {
-      kind: 'factors',
-      action,
-      values: formValues(state),
-      links: { done: leave, help },
-      choices: factors.map((factor) => ({
-        name: factorName(site, factor).plain,
-        href: withQuery(action, { remove: factor.id, ...returnToOf(state) }),
-      })),
-    },
+    kind: 'factors',
+    values: formValues(state),
     heading: text.factorsHeading,
     lead: !isStuck && factorsLead(site, isEmpty),
     error: state.error,
-    hasForm: true,
+    problem: state.error === undefined ? (isStuck ? needsEmail : undefined) : formErrorOf(state.error, text),
+    ...(!hasAddress && { remedy: [supportLink(site, request)] }),
     ...(hasKeys(site) && { script: ceremonyScript(site, request, path) }),
-    content: html`${formAlert(site, request, message, support)}
-${!isEmpty && html`<ul class="choices">\n${factors.map(row)}</ul>`}
-${hasAddress && postForm(action, returnToOf(state), html`<button>${text.addAppButton}</button>`)}
-${hasKeys(site) && ceremonyForm(site, request, adding)}
-${leaving(site, request, state, isStuck)}
-${isRequired && otherAccount(site, request, state)}`,
+    parts: [
+      { part: 'list', choices },
+      hasAddress && { part: 'form', action, hidden: returnToOf(state), buttons: addApp },
+      hasKeys(site) && ceremonyForm(site, request, adding),
+      ...leaving(site, request, state, isStuck),
+    ],
   });
 }
 
-/** Without a factor nothing is done, and a guard that led here would do so again. */
-function leaving({ text }: Site, request: PageRequest, { factors, returnTo }: FactorsState, isStuck: boolean): Html {
+/**
+ * Without a factor nothing is done, and a guard that led here would do so again: an account that cannot add a factor must not be
+ * trapped.
+ */
+function leaving(site: Site, request: PageRequest, state: FactorsState, isStuck: boolean): Parts {
+  const { text } = site;
+  const { factors, returnTo } = state;
   const isEmpty = factors.length === 0;
-  const link = (path: string, label: HtmlValue): Html =>
-    html`<p class="actions"><a href="${safeHref(request.urlOf(path))}">${label}</a></p>`;
+  const isRequired = isEmpty && returnTo !== request.home;
   const canGoBack = !isStuck && (!isEmpty || returnTo !== request.home);
-  return html`${canGoBack && link(returnTo, isEmpty ? text.cancelLink : text.doneLink)}
-${isEmpty && link(request.home, text.backHome)}`;
+  return [
+    canGoBack && link('done', request.urlOf(returnTo), isEmpty ? text.cancelLink : text.doneLink),
+    isEmpty && link('home', request.urlOf(request.home), text.backHome),
+    isRequired && otherAccount(site, request, state),
+  ];
 }
 
-/** On its own line: beside a name in another script, bidirectional text would split it. */
-function dateOf({ createdAt }: Factor, request: PageRequest): HtmlValue {
+function dateOf({ createdAt }: Factor, request: PageRequest): readonly Text[] {
   const time = Date.parse(createdAt);
-  if (Number.isNaN(time)) return undefined;
+  if (Number.isNaN(time)) return [];
   const { lang } = request.brand;
-  return html` <small>${new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' }).format(time)}</small>`;
+  return [textOf(new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' }).format(time))];
 }

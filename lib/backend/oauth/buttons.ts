@@ -1,6 +1,7 @@
-import { html, safeHref } from '../../tools/html.ts';
-import type { Html, HtmlValue, Text } from '../../tools/html.ts';
-import { initials } from '../../pages/page.ts';
+import { html, textOf } from '../../tools/html.ts';
+import type { Html } from '../../tools/html.ts';
+import { initials } from '../../pages/texts.ts';
+import type { Choice, List } from '../../pages/page.ts';
 import { withQuery } from '../../tools/url.ts';
 import { fillIn } from '../../pages/texts.ts';
 import type { BackendOptions } from '../options.ts';
@@ -39,18 +40,6 @@ export function providerLabel(name: string): string {
 /** From this number of providers, icons are shown in a row. */
 const rowFrom = 4;
 
-/** The same as data. */
-export function providerChoices(
-  { settings }: Pick<Site, 'settings'>,
-  request: PageRequest,
-  state: FormState,
-): readonly { readonly name: string; readonly href: string }[] {
-  return providersOf(settings, state).map(({ name, label }) => ({
-    name: label ?? providerLabel(name),
-    href: providerUrl(settings, request, name, state),
-  }));
-}
-
 /** The listed ones, and the default one: the page is shown in its place, where it would not ask for the account. */
 function providersOf(
   { providers, defaultProvider }: BackendOptions,
@@ -66,25 +55,20 @@ function providerUrl({ loginPath }: BackendOptions, request: PageRequest, name: 
 }
 
 /** "Continue with GitHub" for each provider. These are links, so the page's `form-action` does not apply to them. */
-export function providerButtons({ settings, text }: Site, request: PageRequest, state: FormState): HtmlValue {
+export function providerButtons({ settings, text }: Site, request: PageRequest, state: FormState): List | undefined {
   const providers = providersOf(settings, state);
   if (providers.length === 0) return undefined;
   const isRow = providers.length >= rowFrom;
-  const buttons = providers.map((provider) => {
-    const href = safeHref(providerUrl(settings, request, provider.name, state));
+  const choices = providers.map((provider): Choice => {
     const name = provider.label ?? providerLabel(provider.name);
-    const icon = providerIcon(provider.name);
-    const label = fillIn(text.continueWith, { provider: name });
-    return html`<li>${isRow ? iconButton(href, label, icon ?? initialsIcon(name)) : html`<a class="button quiet" href="${href}">${icon}${label}</a>`}</li>
-`;
+    return {
+      name: textOf(name),
+      href: providerUrl(settings, request, provider.name, state),
+      label: fillIn(text.continueWith, { provider: name }),
+      icon: providerIcon(provider.name) ?? (isRow ? initialsIcon(name) : undefined),
+    };
   });
-  return html`<ul class="providers${isRow && ' row'}">
-${buttons}</ul>`;
-}
-
-function iconButton(href: string, label: Text, icon: Html): Html {
-  const lang = label.lang !== undefined && html` lang="${label.lang}"`;
-  return html`<a class="button quiet" href="${href}" aria-label="${label.plain}" title="${label.plain}"${lang}>${icon}</a>`;
+  return { part: 'list', look: isRow ? 'icons' : 'buttons', choices };
 }
 
 /** The stylesheet draws the letters: as text they would have to match the button's label (WCAG 2.2 §2.5.3). */

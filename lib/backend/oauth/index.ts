@@ -1,6 +1,6 @@
 import type { Feature } from '../feature.ts';
 import { wantsOtherAccount } from '../forms/forms.ts';
-import { providerButtons, providerChoices } from './buttons.ts';
+import { providerButtons } from './buttons.ts';
 import { startOAuth, startsAtOnce } from './start.ts';
 
 /** Sign-in with an OAuth provider, which comes back through the callback. */
@@ -10,9 +10,6 @@ export const oauth: Feature = {
       const isForProvider = request.query.has('provider') || startsAtOnce(backend.settings, wantsOtherAccount(request));
       return isForProvider ? startOAuth(backend, request) : undefined;
     },
-    buttons: (site, request, state) => ({
-      content: providerButtons(site, request, state),
-      choices: providerChoices(site, request, state),
-    }),
+    buttons: providerButtons,
   }),
 };

@@ -1,14 +1,14 @@
-import { html, safeHref } from '../../tools/html.ts';
-import type { Html, Text } from '../../tools/html.ts';
+import type { Text } from '../../tools/html.ts';
 import type { AuthError } from '../../errors.ts';
+import type { Form, Link } from '../../pages/form.ts';
+import type { PageKind, Parts } from '../../pages/page.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
-import type { PageKind } from '../../pages/view.ts';
 import type { Reply } from '../../http/reply.ts';
 import { addressForm } from './address.ts';
 import { emailField } from './field.ts';
-import { backToSignIn, forgotLink, forgotUrl, formValues, returnToOf, showPage, withReturnTo } from './parts.ts';
+import { backToSignIn, forgotLink, formValues, link, returnToOf, showPage, withReturnTo } from './parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
-import { hasResendForm, resendForm } from './resend.ts';
+import { resendForm } from './resend.ts';
 import type { Resend } from './resend.ts';
 import type { PagesTextKey } from './text.ts';
 
@@ -36,29 +36,25 @@ export function mailPage(
   { error, ...notice }: MailNotice & { readonly resend: Resend; readonly error?: AuthError },
 ): Reply {
   const { text } = site;
-  const { email, kind, path, resend, returnTo, offersForgot } = notice;
-  const forgot = offersForgot && forgotUrl(site, request, notice);
-  const action = request.localPath(path);
-  const again = { action, hidden: { email, ...returnToOf(notice) }, label: text.resendButton, resend };
+  const { email, kind, path, resend, offersForgot } = notice;
+  const hidden = { email, ...returnToOf(notice) };
+  const again = { action: request.localPath(path), hidden, label: text.resendButton, resend };
   const shown =
     error === undefined
       ? ({ heading: text[notice.heading], emblem: 'envelope', lead: mailWords(site, notice) } as const)
       : ({ heading: text.waitHeading, emblem: 'clock', lead: text.codeEmailsLimited } as const);
   return showPage(site, request, {
-    facts: {
-      kind,
-      action,
-      values: formValues(notice),
-      links: { signIn: request.signInUrl(returnTo), forgot },
-    },
+    kind,
+    values: formValues(notice),
     ...shown,
     leadRole: 'status',
     error,
-    hasForm: hasResendForm(resend),
     isStep: true,
-    content: html`${resendForm(site, request, again)}
-${error === undefined && html`<p class="hint">${text.mailHint}</p>`}
-${forgot === undefined ? backToSignIn(site, request, notice) : waysIn(site, request, notice)}`,
+    parts: [
+      resendForm(site, request, again),
+      error === undefined && { part: 'hint', text: text.mailHint },
+      ...(offersForgot === undefined ? [backToSignIn(site, request, notice)] : waysIn(site, request, notice)),
+    ],
   });
 }
 
@@ -71,62 +67,42 @@ export function mailWords({ text }: Pick<Site, 'text'>, notice: Pick<MailNotice,
 export function pleaseSignInPage(site: Site, request: PageRequest, returnTo: string): Reply {
   const { text } = site;
   return showPage(site, request, {
-    facts: {
-      kind: 'please_sign_in',
-      values: { returnTo },
-      links: {
-        signIn: request.signInUrl(returnTo),
-        forgot: forgotUrl(site, request, { returnTo }),
-      },
-    },
+    kind: 'please_sign_in',
+    values: { returnTo },
     heading: text.pleaseSignInHeading,
     emblem: 'clock',
-    hasForm: false,
     lead: text.pleaseSignInText,
     leadRole: 'status',
-    content: html`${actionLink(request.signInUrl(returnTo), text.signInButton)}
-${site.ways.forgot !== undefined && html`<p class="actions">${forgotLink(site, request, { returnTo })}</p>`}`,
+    parts: [signIn(site, request, { returnTo }), forgotLink(site, request, { returnTo })],
   });
 }
 
 /** A password link that is invalid or expired, with a button to request a new one. */
 export function linkExpiredPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { text } = site;
-  const signIn = request.signInUrl(state.returnTo);
-  const forgotHref = forgotUrl(site, request, state) ?? signIn;
+  const forgot = forgotLink(site, request, state)?.href ?? request.signInUrl(state.returnTo);
   return expiredLinkPage(site, request, state, {
     lead: text.linkExpiredText,
-    links: { forgot: forgotHref, signIn },
-    content: html`<p class="actions"><a class="button" href="${safeHref(forgotHref)}">${text.newLinkButton}</a>
-<a href="${safeHref(signIn)}">${text.backToSignIn}</a></p>`,
+    parts: [link('forgot', forgot, text.newLinkButton, 'button'), backToSignIn(site, request, state)],
   });
 }
 
 /** A link that signs in or confirms an address, and is invalid or expired: with a button that sends a new one. */
 export function newLinkPage(site: Site, request: PageRequest, state: FormState): Reply {
+  return expiredLinkPage(site, request, state, {
+    lead: site.text.link_expired,
+    parts: [newLink(site, request, state), ...waysIn(site, request, state)],
+  });
+}
+
+function newLink(site: Site, request: PageRequest, state: FormState): Form | Link | undefined {
   const { text, ways } = site;
   const { code, resend } = ways;
-  const forgot = forgotUrl(site, request, state);
-  const codeHref = code === undefined ? undefined : withReturnTo(request.localPath(code), state);
-  const isForm = codeHref === undefined && resend !== undefined;
-  const action = isForm ? request.localPath(resend) : undefined;
-  return showPage(site, request, {
-    facts: {
-      kind: 'link_expired',
-      ...(action !== undefined && { action, fields: ['email'] }),
-      values: formValues(state),
-      links: { code: codeHref, forgot, signIn: request.signInUrl(state.returnTo) },
-    },
-    heading: text.linkExpiredHeading,
-    emblem: 'clock',
-    error: state.error,
-    hasForm: isForm,
-    lead: text.link_expired,
-    leadRole: 'alert',
-    content: html`${codeHref !== undefined && actionLink(codeHref, text.newLinkButton)}
-${action !== undefined && addressForm(action, state, emailField(site, { value: state.email, error: undefined, hasFocus: true }, 'email'), text.newLinkButton)}
-${waysIn(site, request, state)}`,
-  });
+  const { newLinkButton } = text;
+  if (code !== undefined) return link('code', withReturnTo(request.localPath(code), state), newLinkButton, 'button');
+  if (resend === undefined) return undefined;
+  const address = emailField(site, { value: state.email, hasFocus: true }, 'email');
+  return addressForm(request.localPath(resend), state, address, newLinkButton);
 }
 
 /** A guest's link, which is invalid or expired: a sign-up again sends a new one, and a sign-in would lose the guest's data. */
@@ -135,53 +111,47 @@ export function guestLinkExpiredPage(site: Site, request: PageRequest, state: Fo
   if (signUp === undefined) return changeLinkExpiredPage(site, request, state);
   const { text } = site;
   const href = withReturnTo(request.localPath(signUp), state);
-  const content = actionLink(href, text.newLinkButton);
-  return expiredLinkPage(site, request, state, { lead: text.link_expired, links: { signUp: href }, content });
+  const parts = [link('signUp', href, text.newLinkButton, 'button')];
+  return expiredLinkPage(site, request, state, { lead: text.link_expired, parts });
 }
 
 /** One of the links that confirm a changed address, which is invalid or expired. The other one may still work. */
 export function changeLinkExpiredPage(site: Site, request: PageRequest, state: FormState): Reply {
-  const { text } = site;
-  const signIn = request.signInUrl(state.returnTo);
-  const content = actionLink(signIn, text.signInButton);
-  return expiredLinkPage(site, request, state, { lead: text.changeLinkExpiredText, links: { signIn }, content });
+  return expiredLinkPage(site, request, state, {
+    lead: site.text.changeLinkExpiredText,
+    parts: [signIn(site, request, state)],
+  });
 }
 
-/** A link of an email that is invalid or expired, without a form. */
+/** A link of an email that is invalid or expired. */
 function expiredLinkPage(
   site: Site,
   request: PageRequest,
   state: FormState,
-  {
-    lead,
-    links,
-    content,
-  }: { readonly lead: Text; readonly links: Readonly<Record<string, string>>; readonly content: Html },
+  shown: { readonly lead: Text; readonly parts: Parts },
 ): Reply {
   return showPage(site, request, {
-    facts: { kind: 'link_expired', values: formValues(state), links },
+    kind: 'link_expired',
+    values: formValues(state),
     heading: site.text.linkExpiredHeading,
     emblem: 'clock',
     error: state.error,
-    hasForm: false,
-    lead,
     leadRole: 'alert',
-    content,
+    ...shown,
   });
 }
 
 /** The first of the two links that confirm a changed address was opened. */
 export function otherLinkPage(site: Site, request: PageRequest, returnTo: string): Reply {
   const { text } = site;
-  const next = request.urlOf(returnTo);
   return showPage(site, request, {
-    facts: { kind: 'address_change', values: { returnTo }, links: { continue: next } },
+    kind: 'address_change',
+    values: { returnTo },
     heading: text.otherLinkHeading,
     emblem: 'envelope',
-    hasForm: false,
     lead: text.otherLinkText,
     leadRole: 'status',
-    content: actionLink(next, text.continueButton),
+    parts: [goOn(site, request, returnTo)],
   });
 }
 
@@ -192,30 +162,28 @@ export function addressChangedPage(
   { returnTo, isSignedIn }: { readonly returnTo: string; readonly isSignedIn: boolean },
 ): Reply {
   const { text } = site;
-  const signIn = request.signInUrl(returnTo);
-  const next = request.urlOf(returnTo);
   return showPage(site, request, {
-    facts: {
-      kind: 'address_changed',
-      values: { returnTo },
-      links: isSignedIn ? { continue: next } : { signIn },
-    },
+    kind: 'address_changed',
+    values: { returnTo },
     heading: text.addressChangedHeading,
     emblem: 'check',
-    hasForm: false,
     lead: text.addressChangedText,
     leadRole: 'status',
-    content: isSignedIn ? actionLink(next, text.continueButton) : actionLink(signIn, text.signInButton),
+    parts: [isSignedIn ? goOn(site, request, returnTo) : signIn(site, request, { returnTo })],
   });
 }
 
 /** For someone who has an account already: to sign in, or to get a new password. */
-function waysIn(site: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): Html {
-  const signIn = html`<a href="${safeHref(request.signInUrl(state.returnTo))}">${site.text.signInButton}</a>`;
-  const forgot = site.ways.forgot !== undefined && html`\n<p class="actions">${forgotLink(site, request, state)}</p>`;
-  return html`<p class="actions">${signIn}</p>${forgot}`;
+function waysIn(site: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): Parts {
+  const { href } = signIn(site, request, state);
+  return [link('signIn', href, site.text.signInButton), forgotLink(site, request, state)];
 }
 
-function actionLink(href: string, label: Text): Html {
-  return html`<p><a class="button" href="${safeHref(href)}">${label}</a></p>`;
+function signIn({ text }: Site, request: PageRequest, { returnTo }: Pick<FormState, 'returnTo'>): Link {
+  return link('signIn', request.signInUrl(returnTo), text.signInButton, 'button');
+}
+
+/** To where the visitor was on the way. */
+export function goOn({ text }: Site, request: PageRequest, returnTo: string): Link {
+  return link('continue', request.urlOf(returnTo), text.continueButton, 'button');
 }

@@ -1,18 +1,18 @@
-import { html, safeHref, textOf } from '../../tools/html.ts';
+import { textOf } from '../../tools/html.ts';
+import type { Text } from '../../tools/html.ts';
+import { defined } from '../../tools/json.ts';
 import { withQuery } from '../../tools/url.ts';
-import type { Html, HtmlValue, Text } from '../../tools/html.ts';
 import { errorTable } from '../../error-table.ts';
 import type { AuthError, AuthErrorCode } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
-import { builtInPage, sentMark } from '../../pages/page.ts';
-import type { Brands, PageParts, PageScript } from '../../pages/page.ts';
-import type { PageFacts } from '../../pages/view.ts';
+import type { Form, FormError, Link } from '../../pages/form.ts';
+import { builtInPage } from '../../pages/document.ts';
+import type { Brands, Page } from '../../pages/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem, fieldOf } from '../forms/fields.ts';
 import { tooManyCodes } from '../forms/attempts.ts';
-import type { Emblem } from '../../pages/icons.ts';
-import { duration, fillIn } from '../../pages/texts.ts';
-import type { FormError, FormState, PageRequest, Site } from '../slots.ts';
+import { fillIn } from '../../pages/texts.ts';
+import type { FormState, PageRequest, Site } from '../slots.ts';
 import type { PagesText, PagesTextKey } from './text.ts';
 
 /** What the pages show to one request. */
@@ -27,49 +27,35 @@ export function siteFor(
 export function showPage(
   { text }: Pick<Site, 'text'>,
   request: PageRequest,
-  page: {
-    /** The page as data. */
-    readonly facts: PageFacts;
-    readonly heading: Text;
-    /** One soft line below the heading. */
-    readonly lead?: HtmlValue;
-    /** `status` where this line is the expected result. */
-    readonly leadRole?: 'status' | 'alert';
-    readonly content: HtmlValue;
-    /** Whether the page has a form that posts to one of our routes. */
-    readonly hasForm: boolean;
-    /** The sources of a CSP that the form's response may redirect to, where it leaves this site, such as `https:`. */
-    readonly formLeadsTo?: string | undefined;
-    readonly tellsOrigin?: boolean;
-    /** The outcome as a picture, below the brand. */
-    readonly emblem?: Emblem | undefined;
-    /** Whether the page is a step on the way into the application. */
-    readonly isStep?: boolean;
-    readonly script?: PageScript | undefined;
+  {
+    error,
+    problem,
+    ...shown
+  }: Omit<Page, 'status' | 'errorTitle' | 'failure' | 'error' | 'stylesheet' | 'brand'> & {
+    /** Why the page is shown. */
     readonly error?: AuthError | undefined;
+    /** What the form says of it. Default: nothing, where the line below the heading says it. */
+    readonly problem?: FormError | undefined;
   },
 ): Reply {
-  const { error, hasForm, formLeadsTo, ...parts } = page;
-  const formAction = formLeadsTo === undefined ? ("'self'" as const) : (`'self' ${formLeadsTo}` as const);
   const reply = builtInPage({
-    ...parts,
+    ...shown,
     status: error?.status ?? 200,
-    ...(error && { failure: failureOf(error, text) }),
+    error: problem,
+    ...(error && { failure: failureOf(error, problem ?? formErrorOf(error, text)) }),
     // Screen readers announce the title first.
     ...(error && { errorTitle: text.errorTitle }),
     stylesheet: request.stylesheetUrl,
     brand: request.brand,
-    ...(hasForm ? { formAction } : {}),
   });
   if (error?.retryAfter === undefined) return reply;
   return { ...reply, headers: { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) } };
 }
 
 /** The error as data, with its message at the field that it concerns. */
-function failureOf(error: AuthError, text: PagesText): NonNullable<PageParts['failure']> {
-  const { field, message, at } = formErrorOf(error, text);
+function failureOf({ code }: AuthError, { field, message, at }: FormError): NonNullable<Page['failure']> {
   const fields = { ...at, ...(field === 'form' ? {} : { [field]: message.plain }) };
-  return { code: error.code, message: message.plain, fields };
+  return { code, message: message.plain, fields };
 }
 
 /** The fields for links and forms; `/` is the default, so it is left out of URLs. */
@@ -92,25 +78,6 @@ export function formValues({
 /** A link to another of our pages, with `returnTo`. */
 export function withReturnTo(href: string, state: Pick<FormState, 'returnTo' | 'isOtherAccount'>): string {
   return withQuery(href, returnToOf(state));
-}
-
-/**
- * A form that posts to one of our routes; undefined values produce no field.
- *
- * @param marks further attributes of a form that the page's script sends
- */
-export function postForm(
-  action: string,
-  hidden: Readonly<Record<string, string | undefined>>,
-  content: HtmlValue,
-  marks?: HtmlValue,
-): Html {
-  const inputs = Object.entries(hidden).map(
-    ([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">\n`,
-  );
-  return html`<form method="post" action="${safeHref(action)}"${marks}>
-${inputs}${content}
-${marks === undefined && sentMark}</form>`;
 }
 
 /** Nothing went wrong: another step comes first. */
@@ -142,29 +109,8 @@ export function isClosedFor({ error }: Pick<FormState, 'error'>): boolean {
   return error?.reason === tooManyCodes;
 }
 
-/** An error of the whole form, above it; `extra` offers a way to resolve it. */
-export function formAlert(
-  { text }: Pick<Site, 'text'>,
-  request: PageRequest,
-  error: FormError | undefined,
-  extra?: HtmlValue,
-): HtmlValue {
-  if (error?.field !== 'form') return undefined;
-  const { lang } = request.brand;
-  // The built-in pages have no fields of these names.
-  const others = Object.entries(error.at ?? {}).filter(([name]) => !shownFields.has(name));
-  const wait = error.retryAfter !== undefined && fillIn(text.retryIn, { time: duration(error.retryAfter, lang) });
-  const { tone = 'bad' } = error;
-  return html`<div class="message ${tone}">
-<p id="form-error" role="${tone === 'bad' ? 'alert' : 'status'}">${error.message}${others.map(([, message]) => html`<br>${message}`)}${wait && html` ${wait}`}</p>
-${extra}
-</div>`;
-}
-
-const shownFields: ReadonlySet<string> = new Set(['email', 'password']);
-
 /** The URL that sends a link for a new password; `undefined` where none does. */
-export function forgotUrl(
+function forgotUrl(
   { ways }: Site,
   request: PageRequest,
   state: Pick<FormState, 'returnTo' | 'isOtherAccount'>,
@@ -172,21 +118,38 @@ export function forgotUrl(
   return ways.forgot === undefined ? undefined : withReturnTo(request.localPath(ways.forgot), state);
 }
 
+/** The same as a link. */
 export function forgotLink(
   site: Site,
   request: PageRequest,
   state: Pick<FormState, 'returnTo' | 'isOtherAccount'>,
-): Html | undefined {
+): Link | undefined {
   const href = forgotUrl(site, request, state);
-  return href === undefined ? undefined : html`<a href="${safeHref(href)}">${site.text.toForgotLink}</a>`;
+  return href === undefined ? undefined : link('forgot', href, site.text.toForgotLink);
 }
 
-export function backToSignIn({ text }: Site, request: PageRequest, { returnTo }: Pick<FormState, 'returnTo'>): Html {
-  return html`<p class="actions"><a href="${safeHref(request.signInUrl(returnTo))}">${text.backToSignIn}</a></p>`;
+export function backToSignIn({ text }: Site, request: PageRequest, { returnTo }: Pick<FormState, 'returnTo'>): Link {
+  return link('signIn', request.signInUrl(returnTo), text.backToSignIn);
+}
+
+export function link(name: string, href: string, label: Text, look?: Link['look']): Link {
+  return { part: 'link', name, href, label, ...defined({ look }) };
+}
+
+/** Help with what the page cannot do, where the application names a page for it. */
+export function supportLink({ text }: Site, { brand }: PageRequest, look?: Link['look']): Link | undefined {
+  const { help } = brand.links;
+  return help === undefined ? undefined : link('help', help, text.contactSupport, look);
 }
 
 /** Signs out, which also ends a pending sign-in at the backend, and leads to a sign-in with another account. */
-export function otherAccount({ settings, text }: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): Html {
-  const button = html`<button class="link">${text.otherAccount}</button>`;
-  return html`<div class="actions">${postForm(request.localPath(settings.logoutPath), returnToOf({ ...state, isOtherAccount: true }), button)}</div>`;
+export function otherAccount({ settings, text }: Site, request: PageRequest, state: Pick<FormState, 'returnTo'>): Form {
+  return {
+    part: 'form',
+    name: 'signOut',
+    action: request.localPath(settings.logoutPath),
+    hidden: returnToOf({ ...state, isOtherAccount: true }),
+    buttons: [{ label: text.otherAccount, look: 'link' }],
+    look: 'aside',
+  };
 }

@@ -1,9 +1,8 @@
-import { html } from '../../tools/html.ts';
-import type { Html, Text } from '../../tools/html.ts';
+import type { Text } from '../../tools/html.ts';
 import type { Fields } from '../../http/body.ts';
+import type { Form, Wait } from '../../pages/form.ts';
 import { duration, fillIn } from '../../pages/texts.ts';
 import { openingSeconds } from '../../pages/style.ts';
-import { postForm } from './parts.ts';
 import type { PageRequest, Site } from '../slots.ts';
 
 /** When another email or text message can be sent. */
@@ -44,11 +43,6 @@ export function openingOf(resend: Resend | undefined): { readonly resendAt?: str
   return resend === undefined ? {} : { resendAt: String(resend.opensAt) };
 }
 
-/** Whether the page of this wait has a form, which opens while the page is open. */
-export function hasResendForm(resend: Resend): boolean {
-  return openingOfStyle(resend) !== undefined;
-}
-
 /** The first time of the stylesheet that is not too early. */
 function openingOfStyle(resend: Resend): number | undefined {
   return openingSeconds.find((seconds) => seconds >= resend.seconds);
@@ -56,6 +50,8 @@ function openingOfStyle(resend: Resend): number | undefined {
 
 interface ResendParts {
   readonly action: string;
+  /** The name of the way, where the page is for something else. */
+  readonly name?: string;
   readonly hidden: Readonly<Record<string, string | undefined>>;
   readonly label: Text;
   readonly resend: Resend | undefined;
@@ -65,12 +61,11 @@ interface ResendParts {
  * A button that sends another one, as soon as one can be sent. Until then the time stands in its place: the stylesheet swaps them after up to
  * a minute, without a script; after a longer time the visitor comes back.
  */
-export function resendForm({ text }: Pick<Site, 'text'>, request: PageRequest, parts: ResendParts): Html {
-  const { action, hidden, label, resend } = parts;
-  const form = postForm(action, hidden, html`<button class="quiet">${label}</button>`);
-  if (resend === undefined) return form;
-  const time = duration(resend.seconds, request.brand.lang);
-  const wait = html`<p class="wait">${fillIn(text.codeResendIn, { time })}</p>`;
-  const opening = openingOfStyle(resend);
-  return opening === undefined ? wait : html`<div class="resend in-${opening}">${wait}\n${form}</div>`;
+export function resendForm({ text }: Pick<Site, 'text'>, request: PageRequest, parts: ResendParts): Form {
+  const { label, resend, ...form } = parts;
+  const waitFor = (resend: Resend): Wait => {
+    const time = duration(resend.seconds, request.brand.lang);
+    return { words: fillIn(text.codeResendIn, { time }), opensAfter: openingOfStyle(resend) };
+  };
+  return { part: 'form', ...form, buttons: [{ label, look: 'quiet' }], wait: resend && waitFor(resend) };
 }

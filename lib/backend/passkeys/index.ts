@@ -4,7 +4,6 @@ import type { SignInPart } from '../slots.ts';
 import { offers } from '../options.ts';
 import { returnToOf } from '../pages/parts.ts';
 import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../webauthn/page.ts';
-import { html } from '../../tools/html.ts';
 import { passkeyScriptRoute } from '../webauthn/script-route.ts';
 import { passkeysRoute } from './manage-route.ts';
 import { passkeyRoute } from './sign-in-route.ts';
@@ -15,6 +14,7 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
   const isAlone = settings.signInMethods.length === 1 || state.hasNoAddress === true;
   const form = ceremonyForm(site, request, {
     kind: 'get',
+    name: 'passkey',
     path: settings.passkeyPath,
     hidden: returnToOf(state),
     label: text.passkeyButton,
@@ -23,8 +23,7 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
     isAgain: state.isAgain,
   });
   return {
-    below: html`${isAlone && ceremonyFallback(site)}${form}`,
-    links: { passkey: request.localPath(settings.passkeyPath) },
+    below: [isAlone && ceremonyFallback(site), form],
     needsNoAddress: true,
     script: ceremonyScript(site, request, settings.passkeyPath),
     // Browsers offer passkeys in the field with `webauthn` (HTML §4.10.18.7.1), once the page's script asks for one.

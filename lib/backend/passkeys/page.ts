@@ -1,13 +1,13 @@
-import { html, safeHref, textOf } from '../../tools/html.ts';
-import type { Html, HtmlValue, Text } from '../../tools/html.ts';
+import { textOf } from '../../tools/html.ts';
+import type { Text } from '../../tools/html.ts';
 import { withQuery } from '../../tools/url.ts';
 import { fillIn, isolated } from '../../pages/texts.ts';
 import type { AuthError } from '../../errors.ts';
+import type { Choice } from '../../pages/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../webauthn/page.ts';
 import type { Passkey } from './passkeys.ts';
-import { field } from '../pages/field.ts';
-import { formAlert, formErrorOf, formValues, postForm, returnToOf, showPage, withReturnTo } from '../pages/parts.ts';
+import { formErrorOf, formValues, link, returnToOf, showPage, withReturnTo } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 
 interface PasskeysState extends FormState {
@@ -20,42 +20,32 @@ export function passkeysPage(site: Site, request: PageRequest, state: PasskeysSt
   const { settings, text } = site;
   const { passkeys, returnTo, isAgain } = state;
   const { passkeysPath: path } = settings;
-  const link = (passkey: Passkey, kind: 'rename' | 'remove', label: Text): Html => {
-    const href = withQuery(request.localPath(path), { [kind]: passkey.id, ...returnToOf(state) });
-    return html`<a href="${safeHref(href)}" aria-label="${`${label.plain}: ${nameOf(site, passkey).plain}`}">${label}</a>`;
-  };
-  const row = (
-    passkey: Passkey,
-  ): Html => html`<li class="row two"><span class="name"><bdi>${nameOf(site, passkey)}</bdi>${datesOf(site, request, passkey)}</span> ${link(passkey, 'rename', text.renameLink)}
-${link(passkey, 'remove', text.removeButton)}</li>\n`;
-  const adding = {
-    kind: 'create',
-    path,
-    hidden: returnToOf(state),
-    label: text.addPasskeyButton,
-    isQuiet: false,
-  } as const;
+  const urlOf = (passkey: Passkey, kind: 'rename' | 'remove'): string =>
+    withQuery(request.localPath(path), { [kind]: passkey.id, ...returnToOf(state) });
+  const choices = passkeys.map((passkey): Choice => ({
+    name: nameOf(site, passkey),
+    href: urlOf(passkey, 'rename'),
+    details: datesOf(site, request, passkey),
+    actions: [
+      { href: urlOf(passkey, 'rename'), label: text.renameLink },
+      { href: urlOf(passkey, 'remove'), label: text.removeButton },
+    ],
+  }));
+  const adding = { kind: 'create', path, hidden: returnToOf(state), isQuiet: false, isAgain } as const;
   return showPage(site, request, {
-    facts: {
-      kind: 'passkeys',
-      action: request.localPath(path),
-      values: formValues(state),
-      links: { done: request.urlOf(returnTo) },
-      choices: passkeys.map((passkey) => ({
-        name: nameOf(site, passkey).plain,
-        href: withQuery(request.localPath(path), { rename: passkey.id, ...returnToOf(state) }),
-      })),
-    },
+    kind: 'passkeys',
+    values: formValues(state),
     heading: text.passkeysHeading,
     lead: text.passkeysText,
     error: state.error,
-    hasForm: true,
+    problem: state.error && formErrorOf(state.error, text),
     script: ceremonyScript(site, request, path),
-    content: html`${formAlert(site, request, state.error && formErrorOf(state.error, text))}
-${passkeys.length > 0 && html`<ul class="choices">\n${passkeys.map(row)}</ul>`}
-${ceremonyFallback(site)}
-${ceremonyForm(site, request, { ...adding, isAgain })}
-<p class="actions"><a href="${safeHref(request.urlOf(returnTo))}">${text.doneLink}</a></p>`,
+    parts: [
+      { part: 'list', choices },
+      ceremonyFallback(site),
+      ceremonyForm(site, request, { ...adding, label: text.addPasskeyButton }),
+      link('done', request.urlOf(returnTo), text.doneLink),
+    ],
   });
 }
 
@@ -66,16 +56,15 @@ export function passkeysOffPage(
   state: FormState & { readonly error: AuthError },
 ): Reply {
   const { text } = site;
-  const home = request.urlOf(request.home);
   return showPage(site, request, {
-    facts: { kind: 'passkeys', values: formValues(state), links: { home } },
+    kind: 'passkeys',
+    values: formValues(state),
     heading: text.passkeysHeading,
     emblem: 'notice',
     lead: text.passkeysOff,
     leadRole: 'alert',
     error: state.error,
-    hasForm: false,
-    content: html`<p><a class="button" href="${safeHref(home)}">${text.backHome}</a></p>`,
+    parts: [link('home', request.urlOf(request.home), text.backHome, 'button')],
   });
 }
 
@@ -87,31 +76,25 @@ export function renamePage(
 ): Reply {
   const { settings, text } = site;
   const { passkey } = state;
-  const error = state.error && formErrorOf(state.error, text);
   const action = request.localPath(settings.passkeysPath);
-  const name = field({
-    name: 'name',
-    type: 'text',
-    label: text.passkeyNameLabel,
-    autocomplete: 'off',
-    value: state.name ?? passkey.name,
-    error,
-    hasFocus: true,
-  });
+  const value = state.name ?? passkey.name;
+  const label = text.passkeyNameLabel;
   return showPage(site, request, {
-    facts: {
-      kind: 'rename_passkey',
-      action,
-      fields: ['name'],
-      values: { returnTo: state.returnTo, rename: passkey.id, name: state.name ?? passkey.name },
-      links: { cancel: withReturnTo(action, state) },
-    },
+    kind: 'rename_passkey',
+    values: { returnTo: state.returnTo, rename: passkey.id, name: value },
     heading: fillIn(text.renameHeading, { passkey: nameOf(site, passkey).plain }, isolated),
     error: state.error,
-    hasForm: true,
-    content: html`${formAlert(site, request, error)}
-${postForm(action, { rename: passkey.id, ...returnToOf(state) }, html`${name}\n<button>${text.renameButton}</button>`)}
-<p class="actions"><a href="${safeHref(withReturnTo(action, state))}">${text.cancelLink}</a></p>`,
+    problem: state.error && formErrorOf(state.error, text),
+    parts: [
+      {
+        part: 'form',
+        action,
+        hidden: { rename: passkey.id, ...returnToOf(state) },
+        fields: [{ name: 'name', type: 'text', label, autocomplete: 'off', value, hasFocus: true }],
+        buttons: [{ label: text.renameButton }],
+      },
+      link('cancel', withReturnTo(action, state), text.cancelLink),
+    ],
   });
 }
 
@@ -124,19 +107,22 @@ export function removePasskeyPage(
   const { settings, text } = site;
   const { passkey } = state;
   const action = request.localPath(settings.passkeysPath);
-  const hidden = { remove: passkey.id, sure: 'yes', ...returnToOf(state) };
+  const asked = { remove: passkey.id, sure: 'yes' };
+  const name = nameOf(site, passkey).plain;
   return showPage(site, request, {
-    facts: {
-      kind: 'remove_passkey',
-      action,
-      values: { returnTo: state.returnTo, remove: passkey.id, sure: 'yes', name: nameOf(site, passkey).plain },
-      links: { cancel: withReturnTo(action, state) },
-    },
-    heading: fillIn(text.removeHeading, { factor: nameOf(site, passkey).plain }, isolated),
+    kind: 'remove_passkey',
+    values: { returnTo: state.returnTo, ...asked, name },
+    heading: fillIn(text.removeHeading, { factor: name }, isolated),
     lead: text.removePasskeyText,
-    hasForm: true,
-    content: html`${postForm(action, hidden, html`<button>${text.removeButton}</button>`)}
-<p class="actions"><a href="${safeHref(withReturnTo(action, state))}">${text.cancelLink}</a></p>`,
+    parts: [
+      {
+        part: 'form',
+        action,
+        hidden: { ...asked, ...returnToOf(state) },
+        buttons: [{ label: text.removeButton }],
+      },
+      link('cancel', withReturnTo(action, state), text.cancelLink),
+    ],
   });
 }
 
@@ -149,12 +135,12 @@ function nameOf({ text }: Pick<Site, 'text'>, { name }: Pick<Passkey, 'name'>): 
   return isVisible(name) ? textOf(name) : text.passkeyName;
 }
 
-/** When it was added and last used, each on its own line. */
-function datesOf({ text }: Pick<Site, 'text'>, request: PageRequest, { createdAt, lastUsedAt }: Passkey): HtmlValue {
+/** When it was added and last used. */
+function datesOf({ text }: Site, request: PageRequest, { createdAt, lastUsedAt }: Passkey): readonly Text[] {
   const { lang } = request.brand;
   const format = new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' });
-  return [[text.passkeyAdded, createdAt] as const, [text.passkeyUsed, lastUsedAt] as const].map(([words, time]) => {
+  return [[text.passkeyAdded, createdAt] as const, [text.passkeyUsed, lastUsedAt] as const].flatMap(([words, time]) => {
     const at = Date.parse(time);
-    return !Number.isNaN(at) && html` <small>${fillIn(words, { date: format.format(at) })}</small>`;
+    return Number.isNaN(at) ? [] : [fillIn(words, { date: format.format(at) })];
   });
 }

@@ -5,7 +5,7 @@ import { otherAccountUrl } from '../../pages/page.ts';
 import { redirectOrJson } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import { clientFacts, header, isPrefetch } from '../../http/message.ts';
-import { signOutPage } from '../../pages/page.ts';
+import { signOutPage } from '../../pages/document.ts';
 import { withSignOutHook } from '../../http/sign-out-hook.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { Allowance } from '../../session/allowance.ts';

@@ -1,10 +1,9 @@
-import { html, safeHref } from '../../tools/html.ts';
 import type { BackendContext } from '../context.ts';
 import type { Feature } from '../feature.ts';
 import type { SignInPart } from '../slots.ts';
 import { offers } from '../options.ts';
 import type { BackendOptions } from '../options.ts';
-import { withReturnTo } from '../pages/parts.ts';
+import { link, withReturnTo } from '../pages/parts.ts';
 import { resendRoute } from './resend-route.ts';
 import { signUpRoute } from './route.ts';
 
@@ -12,10 +11,7 @@ const isOpen = (settings: BackendOptions): boolean => settings.signUp !== false 
 
 const show: SignInPart<BackendContext>['show'] = ({ settings, text }, request, state) => {
   const signUp = withReturnTo(settings.pages.signUp ?? request.localPath(settings.signupPath), state);
-  return {
-    below: html`<p class="actions">${text.toSignUp} <a href="${safeHref(signUp)}">${text.toSignUpLink}</a></p>`,
-    links: { signUp },
-  };
+  return { below: [{ ...link('signUp', signUp, text.toSignUpLink), before: text.toSignUp }] };
 };
 
 /** New accounts with email and password, and the email that confirms their address. */

@@ -1,11 +1,11 @@
-import { html, safeHref } from '../../tools/html.ts';
 import type { AuthError } from '../../errors.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { BackendOptions } from '../options.ts';
-import { emailField, field, focusOf, passwordHint } from '../pages/field.ts';
+import { emailField, focusOf, passwordHint } from '../pages/field.ts';
+import { goOn } from '../pages/notice.ts';
 import type { SentNotice } from '../pages/notice.ts';
-import { formAlert, formErrorOf, formValues, postForm, returnToOf, showPage } from '../pages/parts.ts';
+import { formErrorOf, formValues, link, returnToOf, showPage } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import { buttonsOf } from '../pages/sign-in.ts';
 
@@ -13,31 +13,37 @@ import { buttonsOf } from '../pages/sign-in.ts';
 export function signUpPage(site: Site, request: PageRequest, state: FormState & { readonly isGuest?: boolean }): Reply {
   const { settings, text } = site;
   const { email } = state;
-  const error = state.error && formErrorOf(state.error, text);
-  const focus = focusOf(email, error);
-  const hint = passwordHint(site);
-  const buttons = buttonsOf(site, request, state);
-  const fields = html`${emailField(site, { value: email, error, hasFocus: focus === 'email' }, 'email')}
-${field({ name: 'password', type: 'password', label: text.password, autocomplete: 'new-password', hint, error, hasFocus: focus === 'password' })}
-<button>${text.signUpButton}</button>`;
+  const problem = state.error && formErrorOf(state.error, text);
+  const focus = focusOf(email, problem);
   return showPage(site, request, {
-    facts: {
-      kind: 'sign_up',
-      action: request.localPath(settings.signupPath),
-      fields: ['email', 'password'],
-      values: formValues(state),
-      links: { signIn: request.signInUrl(state.returnTo) },
-      choices: buttons.choices,
-    },
+    kind: 'sign_up',
+    values: formValues(state),
     heading: text.signUpHeading,
     lead: state.isGuest === true && text.guestText,
     error: state.error,
-    hasForm: true,
+    problem,
     isStep: true,
-    content: html`${formAlert(site, request, error)}
-${buttons.content}
-${postForm(request.localPath(settings.signupPath), returnToOf(state), fields)}
-<p class="actions">${text.toSignIn} <a href="${safeHref(request.signInUrl(state.returnTo))}">${text.toSignInLink}</a></p>`,
+    parts: [
+      ...buttonsOf(site, request, state),
+      {
+        part: 'form',
+        action: request.localPath(settings.signupPath),
+        hidden: returnToOf(state),
+        fields: [
+          emailField(site, { value: email, hasFocus: focus === 'email' }, 'email'),
+          {
+            name: 'password',
+            type: 'password',
+            label: text.password,
+            autocomplete: 'new-password',
+            hint: passwordHint(site),
+            hasFocus: focus === 'password',
+          },
+        ],
+        buttons: [{ label: text.signUpButton }],
+      },
+      { ...link('signIn', request.signInUrl(state.returnTo), text.toSignInLink), before: text.toSignIn },
+    ],
   });
 }
 
@@ -48,16 +54,15 @@ export function accountExistsPage(
   { account, returnTo, error }: { readonly account: string; readonly returnTo: string; readonly error: AuthError },
 ): Reply {
   const { text } = site;
-  const next = request.urlOf(returnTo);
   return showPage(site, request, {
-    facts: { kind: 'signed_in', values: { email: account, returnTo }, links: { continue: next } },
+    kind: 'signed_in',
+    values: { email: account, returnTo },
     heading: text.signUpHeading,
     emblem: 'notice',
     lead: fillIn(text.accountExists, { account }, emphasis),
     leadRole: 'alert',
     error,
-    hasForm: false,
-    content: html`<p><a class="button" href="${safeHref(next)}">${text.continueButton}</a></p>`,
+    parts: [goOn(site, request, returnTo)],
   });
 }
 

@@ -1,16 +1,12 @@
-import { html, safeHref } from '../../tools/html.ts';
 import type { BackendContext } from '../context.ts';
 import type { Feature } from '../feature.ts';
 import type { SignInPart } from '../slots.ts';
-import { withReturnTo } from '../pages/parts.ts';
+import { link, withReturnTo } from '../pages/parts.ts';
 import { ssoRoute } from './route.ts';
 
 const show: SignInPart<BackendContext>['show'] = ({ settings, text }, request, state) => {
   const sso = withReturnTo(request.localPath(settings.ssoPath), state);
-  return {
-    below: html`<p><a class="button quiet" href="${safeHref(sso)}">${text.toSsoLink}</a></p>`,
-    links: { sso },
-  };
+  return { below: [link('sso', sso, text.toSsoLink, 'quiet')] };
 };
 
 /** SAML single sign-on by the email's domain. */

@@ -1,7 +1,8 @@
 import { html } from '../../tools/html.ts';
-import type { Html, HtmlValue, Text } from '../../tools/html.ts';
-import type { PageScript } from '../../pages/page.ts';
-import { postForm } from '../pages/parts.ts';
+import type { Text } from '../../tools/html.ts';
+import { defined } from '../../tools/json.ts';
+import type { Form } from '../../pages/form.ts';
+import type { PageScript, Part } from '../../pages/page.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import { scriptQuery } from './script-route.ts';
 
@@ -9,6 +10,8 @@ import { scriptQuery } from './script-route.ts';
 interface CeremonyFormParts {
   /** Whether the browser is asked for an existing passkey or key, or creates one. */
   readonly kind: 'get' | 'create';
+  /** The name of the way, where the page is for something else. */
+  readonly name?: string;
   /** The adapter's path that gives the challenge and takes the answer. */
   readonly path: string;
   /** The JSON body that asks for the challenge. */
@@ -23,30 +26,35 @@ interface CeremonyFormParts {
   readonly isAgain?: boolean | undefined;
   /** Whether the button has the first focus, once the script shows it. */
   readonly hasFocus?: boolean;
-  /** Shown below the button. */
-  readonly after?: HtmlValue;
+  /** Between the button and what else the page offers. It hides with the button. */
+  readonly or?: Text;
 }
 
 /** One button, for browsers with a script. The texts are for what only the browser can know. */
-export function ceremonyForm({ text }: Site, request: PageRequest, parts: CeremonyFormParts): Html {
-  const { kind, path, start = {}, hidden, label, isQuiet, after } = parts;
+export function ceremonyForm({ text }: Site, request: PageRequest, parts: CeremonyFormParts): Form {
+  const { kind, name, path, start = {}, hidden, label, isQuiet } = parts;
   const { hasAutofill = false, isAgain = false, hasFocus = false } = parts;
-  // The script asks once more by itself, and not a third time.
-  const fields = { ...hidden, challengeId: '', credential: '', again: isAgain ? 'yes' : undefined };
   const marks = html` data-passkey="${kind}" data-start="${JSON.stringify(start)}"${hasAutofill && html` data-autofill`}${isAgain && html` data-again`}${hasFocus && html` data-focus`} hidden`;
   const known =
     kind === 'create' && html`<p class="hint" data-error="InvalidStateError" hidden>${text.passkeyKnown}</p>\n`;
-  const content = html`<button${isQuiet && html` class="quiet"`}>${keyIcon}${label}</button>
-<div role="alert">
+  const after = html`<div role="alert">
 <p class="hint" data-error="NotAllowedError" hidden>${text.passkeyCanceled}</p>
 ${known}<p class="hint" data-error="" hidden>${text.passkeyFailed}</p>
-</div>${after}`;
-  return postForm(request.localPath(path), fields, content, marks);
+</div>${parts.or && html`<p class="or">${parts.or}</p>`}`;
+  return {
+    part: 'form',
+    ...defined({ name }),
+    action: request.localPath(path),
+    // The script asks once more by itself, and not a third time.
+    hidden: { ...hidden, challengeId: '', credential: '', again: isAgain ? 'yes' : undefined },
+    buttons: [{ label, icon: keyIcon, look: isQuiet ? 'quiet' : undefined }],
+    scripted: { marks, after },
+  };
 }
 
 /** For browsers that have no script, or cannot do this. */
-export function ceremonyFallback({ text }: Pick<Site, 'text'>): Html {
-  return html`<p class="hint" data-fallback>${text.passkeyUnavailable}</p>`;
+export function ceremonyFallback({ text }: Pick<Site, 'text'>): Part {
+  return { part: 'fallback', text: text.passkeyUnavailable };
 }
 
 /** The script of pages with such forms, which calls only these paths. */

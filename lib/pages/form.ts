@@ -1,0 +1,220 @@
+import { html, safeHref } from '../tools/html.ts';
+import type { Html, HtmlValue, Text } from '../tools/html.ts';
+
+/** An error with its place: at a field, or above the form where it concerns all of it. */
+export interface FormError {
+  /** Safe to show to anyone. */
+  readonly message: Text;
+  /** `form`, or the name of a field. */
+  readonly field: string;
+  /** Messages of single fields, by their names. */
+  readonly at?: Readonly<Record<string, string>> | undefined;
+  /** Seconds until a retry makes sense; shown in the page's language. */
+  readonly retryAfter?: number | undefined;
+  /** `next` where the visitor only has something to do or to wait for. Default: an error. */
+  readonly tone?: 'next';
+}
+
+/** What the visitor fills in. */
+export interface Field {
+  readonly name: string;
+  readonly type: 'email' | 'password' | 'text';
+  /** For codes: `six` shows a place for each of six digits, `digits` has room for any number of them. */
+  readonly code?: 'six' | 'digits' | undefined;
+  readonly label: Text;
+  /** A link beside the label; it follows the field in tab order. */
+  readonly aside?: Link | undefined;
+  /** The `autocomplete` token of the HTML standard, for password managers and assistive technology. */
+  readonly autocomplete:
+    'username' | 'username webauthn' | 'email' | 'current-password' | 'new-password' | 'one-time-code' | 'off';
+  readonly value?: string | undefined;
+  readonly hint?: Text | undefined;
+  /** Whether it has the first focus. */
+  readonly hasFocus?: boolean | undefined;
+  /** Whether it takes no input for now. */
+  readonly isClosed?: boolean | undefined;
+}
+
+export interface Button {
+  readonly label: Text;
+  /** Default: the main button. */
+  readonly look?: 'quiet' | 'link' | undefined;
+  readonly icon?: Html;
+  /** What it says to the server, where a form has several. */
+  readonly name?: string;
+  readonly value?: string;
+  /** The path that it posts to, where that is not the form's; the fields need not be filled in then. */
+  readonly action?: string;
+  readonly isClosed?: boolean;
+  /** Whether it has the first focus. */
+  readonly hasFocus?: boolean;
+}
+
+/** A form that posts to one of our routes. */
+export interface Form {
+  readonly part: 'form';
+  /** The name under which the page as data lists its path, where it is not what the page is for. */
+  readonly name?: string;
+  readonly action: string;
+  /** Sent back as they are; undefined values produce no field. */
+  readonly hidden?: Readonly<Record<string, string | undefined>>;
+  /** The account under whose name password managers store the new password. */
+  readonly account?: string | undefined;
+  readonly fields?: readonly (Field | false)[];
+  readonly buttons: readonly Button[];
+  /** `pair`: buttons of equal weight side by side. `aside`: a link among the page's links. */
+  readonly look?: 'pair' | 'aside';
+  /** Until when it can be sent again: the words stand in its place. */
+  readonly wait?: Wait | undefined;
+  /** Attributes of a form that the page's script shows and sends, and what stands below its button. */
+  readonly scripted?: { readonly marks: Html; readonly after: HtmlValue };
+}
+
+/** A time that stands in a form's place until it can be sent. */
+export interface Wait {
+  readonly words: Text;
+  /** The seconds after which the stylesheet shows the form; `undefined` where the visitor must come back. */
+  readonly opensAfter: number | undefined;
+}
+
+/** A link to another page. */
+export interface Link {
+  readonly part: 'link';
+  /** Under which the page as data lists it. */
+  readonly name: string;
+  readonly href: string;
+  readonly label: Text;
+  /** Default: one of the page's links, below its buttons. */
+  readonly look?: 'button' | 'quiet';
+  /** Words in front of it. */
+  readonly before?: Text;
+}
+
+/** Whether it is on the page: a form that opens long after the page is not. */
+export function isShown({ wait }: Form): boolean {
+  return wait === undefined || wait.opensAfter !== undefined;
+}
+
+/** Tells the stylesheet that the form around it was sent. It has no name, so the browser does not send it. */
+const sentMark: Html = html`<input type="checkbox" class="sent" hidden>\n`;
+
+/** @param error of the page */
+export function formOf(form: Form, error: FormError | undefined): Html {
+  const { wait, look } = form;
+  if (wait === undefined)
+    return look === 'aside' ? html`<div class="actions">${markupOf(form, error)}</div>` : markupOf(form, error);
+  const words = html`<p class="wait">${wait.words}</p>`;
+  if (wait.opensAfter === undefined) return words;
+  return html`<div class="resend in-${wait.opensAfter}">${words}\n${markupOf(form, error)}</div>`;
+}
+
+function markupOf(form: Form, error: FormError | undefined): Html {
+  const { action, hidden = {}, account, look, scripted } = form;
+  const inputs = Object.entries(hidden).map(
+    ([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">\n`,
+  );
+  const username =
+    account !== undefined &&
+    html`<input type="text" name="username" autocomplete="username" value="${account}" hidden>\n`;
+  const buttons = form.buttons.map((button) => html`${buttonOf(button)}\n`);
+  return html`<form method="post" action="${safeHref(action)}"${scripted?.marks}>
+${inputs}${username}${fieldsOf(form).map((field) => html`${fieldOf(field, error)}\n`)}${look === 'pair' ? html`<div class="pair">\n${buttons}</div>\n` : buttons}${scripted === undefined ? sentMark : scripted.after}</form>`;
+}
+
+function buttonOf({ label, look, icon, name, value, action, isClosed = false, hasFocus = false }: Button): Html {
+  const marks = attributes({
+    class: look,
+    name,
+    value,
+    formaction: action && safeHref(action),
+    formnovalidate: action !== undefined,
+    disabled: isClosed,
+    // It mends what the message above it says.
+    'aria-describedby': hasFocus && 'form-error',
+    autofocus: hasFocus,
+  });
+  return html`<button${marks}>${icon}${label}</button>`;
+}
+
+/**
+ * The longest code, with the spaces, hyphens and direction marks that people paste along. Digits of some scripts count as two characters; a
+ * project configures six to ten digits for emails.
+ */
+const codeLength = { six: '14', digits: '24' } as const;
+
+/** A labeled input; `aria-describedby` links it to its hint and its error. */
+function fieldOf(field: Field, error: FormError | undefined): Html {
+  const { name, type, label, aside, hint, isClosed = false } = field;
+  const { inputmode, maxlength, ...look } = typingOf(field);
+  const message = messageAt(error, name);
+  const isInvalid = message !== undefined;
+  const hasHint = hint !== undefined && hint.plain !== '';
+  const describedBy = [
+    error?.field === 'form' && 'form-error',
+    isInvalid && `${name}-error`,
+    hasHint && `${name}-hint`,
+  ].filter((id) => id !== false);
+  const input = attributes({
+    id: name,
+    name,
+    type,
+    ...look,
+    autocomplete: field.autocomplete,
+    // No browser capitalizes a password by itself, so the attribute means nothing there (HTML, "Autocapitalization").
+    autocapitalize: type !== 'password' && 'none',
+    spellcheck: 'false',
+    inputmode,
+    maxlength,
+    value: field.value,
+    required: true,
+    disabled: isClosed,
+    'aria-invalid': isInvalid && 'true',
+    'aria-describedby': describedBy.length > 0 && describedBy.join(' '),
+    autofocus: field.hasFocus === true && !isClosed,
+  });
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+<input${input}>
+${aside !== undefined && html`<p class="aside">${anchor(aside)}</p>`}
+${isInvalid && html`<p class="field-message" id="${name}-error">${message}</p>`}
+${hasHint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+</div>`;
+}
+
+/** The fields that the visitor fills in. */
+export function fieldsOf({ fields = [] }: Pick<Form, 'fields'>): readonly Field[] {
+  return fields.filter((field) => field !== false);
+}
+
+/** The message that belongs to a field. */
+export function messageAt(error: FormError | undefined, name: string): Text | string | undefined {
+  if (error?.field === name) return error.message;
+  return error?.at !== undefined && Object.hasOwn(error.at, name) ? error.at[name] : undefined;
+}
+
+/** What is typed: addresses and codes are left-to-right in every language. */
+function typingOf({ type, code }: Pick<Field, 'type' | 'code'>): Readonly<Record<string, string | undefined>> {
+  if (code !== undefined) {
+    const look = code === 'six' ? 'digits six' : 'digits';
+    return { class: look, dir: 'ltr', inputmode: 'numeric', maxlength: codeLength[code] };
+  }
+  // Of the type `email`, browsers send no address with a direction mark in it, which many people copy along.
+  return type === 'email' ? { type: 'text', dir: 'ltr', inputmode: 'email' } : {};
+}
+
+/** ` name="value"`, or ` name` where the value is `true`; nothing for `undefined` and `false`. */
+function attributes(values: Readonly<Record<string, string | boolean | undefined>>): HtmlValue {
+  return Object.entries(values).map(([name, value]) => {
+    if (value === undefined || value === false) return undefined;
+    return value === true ? html` ${name}` : html` ${name}="${value}"`;
+  });
+}
+
+/** The `href` of a link that loads its page again, with its query. */
+export const thisPage = '';
+
+/** The link itself. @param classes of the element */
+export function anchor({ href, label }: Pick<Link, 'href' | 'label'>, classes?: string): Html {
+  const mark = classes !== undefined && html` class="${classes}"`;
+  return html`<a${mark} href="${href === thisPage ? thisPage : safeHref(href)}">${label}</a>`;
+}

@@ -1,0 +1,108 @@
+import { html, safeHref } from '../tools/html.ts';
+import type { Html, HtmlValue } from '../tools/html.ts';
+import { anchor, fieldsOf, formOf } from './form.ts';
+import type { FormError, Link } from './form.ts';
+import { chevron } from './icons.ts';
+import type { Brand, Choice, List, Page, Part, Parts } from './page.ts';
+import { duration, fillIn } from './texts.ts';
+
+/** The parts of a page with the error above them. */
+export function contentOf({
+  error,
+  remedy = [],
+  parts,
+  brand,
+}: Pick<Page, 'error' | 'remedy' | 'parts' | 'brand'>): Html {
+  return html`${error?.field === 'form' && html`${alertOf(error, remedy, fieldNames(parts), brand)}\n`}${partsOf(parts, error)}`;
+}
+
+/** All parts of a page, also those within others. */
+export function partsOfPage({ error, remedy = [], parts }: Pick<Page, 'error' | 'remedy' | 'parts'>): readonly Part[] {
+  return everyPart([...(error?.field === 'form' ? remedy : []), ...parts]);
+}
+
+function everyPart(parts: Parts): readonly Part[] {
+  return parts.flatMap((part) => {
+    if (part === undefined || part === false) return [];
+    return part.part === 'steps' ? [part, ...part.steps.flatMap((step) => everyPart(step.parts))] : [part];
+  });
+}
+
+/** The names of all fields. */
+function fieldNames(parts: Parts): readonly string[] {
+  return everyPart(parts).flatMap((part) => (part.part === 'form' ? fieldsOf(part).map(({ name }) => name) : []));
+}
+
+function partsOf(parts: Parts, error: FormError | undefined): HtmlValue {
+  return parts.map((part) => part !== undefined && part !== false && html`${partOf(part, error)}\n`);
+}
+
+function partOf(part: Part, error: FormError | undefined): HtmlValue {
+  switch (part.part) {
+    case 'form':
+      return formOf(part, error);
+    case 'link':
+      return linkOf(part);
+    case 'list':
+      return listOf(part);
+    case 'letters':
+      return html`<nav class="letters" aria-label="${part.label.plain}">
+${part.letters.map((letter, index) => html`<a href="#letter-${index}">${letter}</a>\n`)}</nav>`;
+    case 'or':
+      return html`<p class="or">${part.label}</p>`;
+    case 'hint':
+      return html`<p class="hint">${part.text}</p>`;
+    case 'fallback':
+      return html`<p class="hint" data-fallback>${part.text}</p>`;
+    case 'steps':
+      return html`<ol class="steps">
+${part.steps.map((step) => html`<li><p>${step.text}</p>\n${partsOf(step.parts, error)}</li>\n`)}</ol>`;
+    case 'markup':
+      return part.markup;
+  }
+}
+
+function linkOf({ look, before, ...link }: Link): Html {
+  if (look === undefined)
+    return html`<p class="actions">${before !== undefined && html`${before} `}${anchor(link)}</p>`;
+  return html`<p>${anchor(link, look === 'quiet' ? 'button quiet' : 'button')}</p>`;
+}
+
+function listOf({ choices, heading, look }: List): HtmlValue {
+  if (choices.length === 0) return undefined;
+  const title =
+    heading && html`<h2 class="group"${heading.id !== undefined && html` id="${heading.id}"`}>${heading.text}</h2>\n`;
+  if (look === undefined) return html`${title}<ul class="choices">\n${choices.map(rowOf)}</ul>`;
+  const item = look === 'icons' ? iconOf : buttonOf;
+  return html`${title}<ul class="providers${look === 'icons' && ' row'}">\n${choices.map(item)}</ul>`;
+}
+
+function rowOf({ name, href, icon, details = [], actions }: Choice): Html {
+  const lines = details.map((detail) => html` <small>${detail}</small>`);
+  const words = html`<span class="name"><bdi>${name}</bdi>${lines}</span>`;
+  if (actions === undefined) return html`<li><a href="${safeHref(href)}">${icon}${words}${chevron}</a></li>\n`;
+  const links = actions.map(
+    ({ href, label }) =>
+      html`<a href="${safeHref(href)}" aria-label="${`${label.plain}: ${name.plain}`}">${label}</a>\n`,
+  );
+  return html`<li class="row${actions.length > 1 && ' two'}">${icon}${words} ${links}</li>\n`;
+}
+
+function buttonOf({ href, name, label = name, icon }: Choice): Html {
+  return html`<li><a class="button quiet" href="${safeHref(href)}">${icon}${label}</a></li>\n`;
+}
+
+function iconOf({ href, name, label = name, icon }: Choice): Html {
+  const lang = label.lang !== undefined && html` lang="${label.lang}"`;
+  return html`<li><a class="button quiet" href="${safeHref(href)}" aria-label="${label.plain}" title="${label.plain}"${lang}>${icon}</a></li>\n`;
+}
+
+/** An error of the whole form. @param remedy what resolves it @param fields that show their messages themselves */
+function alertOf(error: FormError, remedy: Parts, fields: readonly string[], { text, lang }: Brand): Html {
+  const { tone = 'bad', retryAfter } = error;
+  const others = Object.entries(error.at ?? {}).filter(([name]) => !fields.includes(name));
+  const wait = retryAfter !== undefined && fillIn(text.retryIn, { time: duration(retryAfter, lang) });
+  return html`<div class="message ${tone}">
+<p id="form-error" role="${tone === 'bad' ? 'alert' : 'status'}">${error.message}${others.map(([, message]) => html`<br>${message}`)}${wait && html` ${wait}`}</p>
+${partsOf(remedy, undefined)}</div>`;
+}
