@@ -18,6 +18,7 @@ import { AuthError } from '../../lib/errors.ts';
 import { emblemOf } from '../../lib/pages/icons.ts';
 import type { Emblem } from '../../lib/pages/icons.ts';
 import { createBrands } from '../../lib/pages/options.ts';
+import type { PagesOptions } from '../../lib/pages/options.ts';
 import { createTexts, sharedText } from '../../lib/pages/texts.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 import { signOutPage } from '../../lib/pages/document.ts';
@@ -97,7 +98,7 @@ describe('every built-in page in every state', () => {
   it('shows the brand, and the application’s name in its heading or below it', () => {
     inEveryState((markup, name) => {
       if (name === 'sign-in, plain') return;
-      expect(markup).toContain('<p class="brand"><img src="/logo.svg" alt="Northwind"></p>');
+      expect(markup).toContain('<div class="brand"><img src="/logo.svg" alt="Northwind"></div>');
       const [, heading = '', below = ''] = /<h1>(.*)<\/h1>\n(.*)\n/.exec(markup) ?? [];
       const line = /^<p class="app">(?:to continue to )?<strong dir="auto">Northwind<\/strong><\/p>$/;
       expect(heading.includes('Northwind') ? below === '' : line.test(below)).toBe(true);
@@ -279,7 +280,7 @@ describe('the sign-in form', () => {
     expect(empty).toContain('<label for="email">Email</label>');
     expect(empty).toContain('<label for="password">Password</label>');
     expect(tag(empty, 'email')).toMatch(
-      /type="text" dir="ltr" autocomplete="username".* inputmode="email" required autofocus>$/,
+      /type="text" dir="ltr" autocomplete="username".* inputmode="email" enterkeyhint="next" required autofocus>$/,
     );
     expect(tag(empty, 'password')).toMatch(/type="password" autocomplete="current-password".* required>$/);
     expect(empty).not.toMatch(/aria-invalid|aria-describedby|role="alert"/);
@@ -385,11 +386,24 @@ describe('the sign-up form', () => {
     expect(markup).toContain('href="/auth/login?returnTo=%2Faccount%3Ftab%3D1">Sign in</a>');
   });
 
-  it('puts the message about a refused password before the hint', () => {
+  it('puts the message about a refused password in place of the hint', () => {
     const markup = markupOfSignUp({ email, error: failure('weak_password') });
-    expect(tag(markup, 'password')).toContain(
-      'aria-invalid="true" aria-describedby="password-error password-hint" autofocus',
+    expect(tag(markup, 'password')).toContain('aria-invalid="true" aria-describedby="password-error" autofocus');
+    expect(markup).not.toContain('class="hint"');
+  });
+
+  it('says to password managers how long a password must be', () => {
+    expect(tag(markupOfSignUp(), 'password')).toContain(' passwordrules="minlength: 8;"');
+    expect(tag(markupOf(signInPage(site, request, state)), 'password')).not.toContain('passwordrules');
+  });
+
+  it('names the terms and the privacy policy where the application links both', () => {
+    const line = (links: PagesOptions['links']): string | undefined =>
+      /<p class="hint">By creating.*<\/p>/.exec(markupOf(signUpPage(site, requestOf({ links }), state)))?.[0];
+    expect(line({ terms: '/terms', privacy: 'https://x.example/p' })).toBe(
+      '<p class="hint">By creating an account you agree to the <a href="/terms">Terms</a> and the <a href="https://x.example/p">Privacy</a>.</p>',
     );
+    expect([line({ terms: '/terms' }), line({ privacy: '/p' }), line({})]).toEqual([undefined, undefined, undefined]);
   });
 
   it('omits the hint if its text is empty', () => {
@@ -457,11 +471,11 @@ describe('a code', () => {
   const verify = { ...state, factors: [factor], factor, isSent: false };
 
   it('of six digits has a place for each, and room for a blank between them', () => {
-    for (const page of [verifyPage(site, request, verify), everyPageState()['enroll']!]) {
-      expect(tag(markupOf(page), 'code')).toBe(
-        '<input id="code" name="code" type="text" class="digits six" dir="ltr" autocomplete="one-time-code" autocapitalize="none" spellcheck="false" inputmode="numeric" maxlength="14" required autofocus>',
-      );
-    }
+    const input =
+      '<input id="code" name="code" type="text" class="digits six" dir="ltr" autocomplete="one-time-code" autocapitalize="none" spellcheck="false" inputmode="numeric" enterkeyhint="go" maxlength="14" required';
+    expect(tag(markupOf(verifyPage(site, request, verify)), 'code')).toBe(`${input} autofocus>`);
+    // The page opens at its heading, not below the picture.
+    expect(tag(markupOf(everyPageState()['enroll']!), 'code')).toBe(`${input}>`);
   });
 
   it('of an email has room for ten digits, because projects differ', () => {

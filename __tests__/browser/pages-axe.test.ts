@@ -296,9 +296,7 @@ describe('with the keyboard alone', () => {
       const ids = (await page.locator('#password').getAttribute('aria-describedby')) ?? '';
       const texts = ids.split(' ').map((id) => page.locator(`#${id}`).textContent());
       const description = (await Promise.all(texts)).join(' ');
-      expect(description).toMatch(
-        /^This password is too weak\..* Use at least 8 characters\. Don’t reuse a password\./,
-      );
+      expect(description).toMatch(/^This password is too weak\./);
     });
   });
 });

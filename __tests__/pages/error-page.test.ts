@@ -56,7 +56,7 @@ it.each<[AuthErrorCode, number, string, string]>([
   expect(page.markup).toContain('<a href="/">Back to home</a>');
   // For support: what to look for in the log.
   expect(page.markup).toContain(
-    `<p class="reference" dir="ltr">${code} <time datetime="2026-01-31T09:05:59.000Z">2026-01-31 09:05 UTC</time></p>`,
+    `<p class="reference">For support: <span dir="ltr">${code} <time datetime="2026-01-31T09:05:59.000Z">2026-01-31 09:05 UTC</time></span></p>`,
   );
 });
 
@@ -162,7 +162,7 @@ it('shows the application’s name, its logos by their URLs, and its links', () 
   });
   expect(markup).toContain('<title>You don’t have access · A &amp; B</title>');
   expect(markup).toContain(
-    '<p class="brand"><picture><source srcset="https://dark.example/logo.svg" media="(prefers-color-scheme: dark)"><img src="https://cdn.example/logo.svg?x" alt="A &amp; B"></picture></p>',
+    '<div class="brand"><picture><source srcset="https://dark.example/logo.svg" media="(prefers-color-scheme: dark)"><img src="https://cdn.example/logo.svg?x" alt="A &amp; B"></picture></div>',
   );
   expect(policy).toContain("; img-src 'self' https://cdn.example https://dark.example; ");
   expect(markup).toContain(
@@ -171,8 +171,8 @@ it('shows the application’s name, its logos by their URLs, and its links', () 
 });
 
 it.each([
-  [{ title: 'only a name' }, '<span class="mark" aria-hidden="true">O</span>'],
-  [{ logo: '/logo.svg' }, '<p class="brand"><img src="/logo.svg" alt=""></p>'],
+  [{ title: 'only a name' }, '<strong dir="auto">only a name</strong>'],
+  [{ logo: '/logo.svg' }, '<div class="brand"><img src="/logo.svg" alt=""></div>'],
 ])('shows a partial brand: %j', (brand, mark) => {
   const { markup, policy } = pageFor('forbidden', brand);
   expect(markup).toContain(mark);
@@ -201,10 +201,10 @@ it('shows the message of a specific failure unchanged', () => {
 const emblemIn = (markup: string): string | undefined =>
   /<p class="(emblem[^"]*)" aria-hidden="true">(<svg.*?<\/svg>)/.exec(markup)?.[0];
 
-it('always shows the brand, the application’s name, and an emblem for the outcome', () => {
+it('always shows the application’s name, and an emblem for the outcome in place of its first letter', () => {
   const emblems = (['access_denied', 'invalid_state', 'unauthenticated', 'provider_refused'] as const).map((code) => {
     const { markup } = pageFor(code, { title: 'Northwind' });
-    expect(markup).toContain('<span class="mark" aria-hidden="true">N</span>');
+    expect(markup).not.toContain('class="mark"');
     expect(markup).toContain('</h1>\n<p class="app"><strong dir="auto">Northwind</strong></p>');
     return emblemIn(markup);
   });

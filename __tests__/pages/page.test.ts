@@ -45,8 +45,8 @@ const plainHead = `<meta charset="utf-8">
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
 
-<meta name="theme-color" content="#f4f5f7" media="(prefers-color-scheme: light)">
-<meta name="theme-color" content="#0e1014" media="(prefers-color-scheme: dark)">
+<meta name="theme-color" content="#ffffff" media="(prefers-color-scheme: light)">
+<meta name="theme-color" content="#16191f" media="(prefers-color-scheme: dark)">
 <title>Check your email</title>
 
 <link rel="stylesheet" href="/auth/pages.css?v=1">`;

@@ -63,7 +63,7 @@ describeAtRoot('pages.render', () => {
         name: 'password',
         label: 'Password',
         autocomplete: 'new-password',
-        hint: 'Use at least 8 characters. Don’t reuse a password.',
+        hint: 'At least 8 characters',
       },
     ]);
   });

@@ -63,7 +63,8 @@ export function outlineOf({ status, body }: Reply): string[] {
     const text = plain(inner);
     if (name === 'form') return formOf(tag);
     if (name === 'input') return inputOf(tag);
-    if (name === 'svg') return `picture: ${attributeOf(tag, 'aria-label')}`;
+    if (name === 'svg')
+      return attributeOf(tag, 'aria-hidden') === 'true' ? '' : `picture: ${attributeOf(tag, 'aria-label')}`;
     if (name === 'button') return buttonOf(tag, text);
     if (name === 'a') return `${attributeOf(tag, 'aria-label') ?? text} → ${attributeOf(tag, 'href')}`;
     const role = attributeOf(tag, 'role');

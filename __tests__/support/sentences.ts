@@ -213,10 +213,10 @@ export const own =
 
 /** Names of fields, buttons and pages, questions and instructions. Those of a page’s script stay hidden until the browser says so. */
 export const labels =
-  `nextStepHeading errorTitle retryIn tryAgainButton signInButton continueButton contactSupport backHome
+  `nextStepHeading errorTitle retryIn tryAgainButton signInButton continueButton contactSupport forSupport backHome
   otherAccount continueTo chooserHeading chooserLetters signOutHeading signOutButton stayButton signingOutHeading terms privacy
   help signInHeading signInToHeading signInText email password newPasswordHint or toForgotLink codeResendIn newLinkButton
-  mailHint resendButton backToSignIn pleaseSignInHeading code removeButton removeHeading doneLink cancelLink reloadLink signUpHeading
+  openMail termsLine mailHint resendButton backToSignIn pleaseSignInHeading code removeButton removeHeading doneLink cancelLink reloadLink signUpHeading
   signUpButton toSignUp toSignUpLink toSignIn toSignInLink confirmationSentHeading mailSentHeading continueWith confirmHeading
   confirmText confirmButton magicLinkHeading magicLinkText magicLinkButton inviteHeading inviteText inviteButton recoveryHeading
   recoveryText recoveryButton emailChangeHeading emailChangeText emailChangeButton switchHeading switchButton stayAsButton

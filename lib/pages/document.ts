@@ -29,8 +29,8 @@ function document(shown: Page): Html {
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
 ${tellsOrigin === true && html`<meta name="referrer" content="same-origin">`}
-<meta name="theme-color" content="#f4f5f7" media="(prefers-color-scheme: light)">
-<meta name="theme-color" content="#0e1014" media="(prefers-color-scheme: dark)">
+<meta name="theme-color" content="#ffffff" media="(prefers-color-scheme: light)">
+<meta name="theme-color" content="#16191f" media="(prefers-color-scheme: dark)">
 <title${heading.lang !== undefined && html` lang="${heading.lang}"`}>${name === undefined || title.includes(name) ? title : `${title} · ${name}`}</title>
 ${logo !== undefined && html`<link rel="icon" href="${safeHref(logo)}">`}
 <link rel="stylesheet" href="${safeHref(stylesheet)}">${script !== undefined && html`\n<script src="${safeHref(script.href)}" defer>${endOfScript}`}
@@ -38,7 +38,7 @@ ${logo !== undefined && html`<link rel="icon" href="${safeHref(logo)}">`}
 <body>
 <main>
 <div class="head">
-${mark(brand)}
+${(logo !== undefined || emblem === undefined) && mark(brand)}
 ${emblem !== undefined && emblemOf(emblem)}
 <h1>${heading}</h1>
 ${nameLine(shown)}
@@ -51,14 +51,14 @@ ${footer(brand)}
 `;
 }
 
-/** The logo, else the name's first letter. */
+/** The logo, else the name's first letter, in whose place an outcome's picture stands. */
 function mark({ title, logo, logoDark }: Brand): HtmlValue {
   if (logo !== undefined) {
     const image = html`<img src="${safeHref(logo)}" alt="${title ?? ''}">`;
-    return html`<p class="brand">${logoDark === undefined ? image : html`<picture><source srcset="${safeHref(logoDark)}" media="(prefers-color-scheme: dark)">${image}</picture>`}</p>`;
+    return html`<div class="brand">${logoDark === undefined ? image : html`<picture><source srcset="${safeHref(logoDark)}" media="(prefers-color-scheme: dark)">${image}</picture>`}</div>`;
   }
   const letters = initials(title ?? '', 1);
-  return letters !== '' && html`<p class="brand"><span class="mark" aria-hidden="true">${letters}</span></p>`;
+  return letters !== '' && html`<div class="brand"><span class="mark" aria-hidden="true">${letters}</span></div>`;
 }
 
 /** The application's name below a heading that lacks it: who comes from an email sees whose page it is. */

@@ -42,9 +42,8 @@ export interface ErrorPageParts {
 
 /** The error in plain words, with a next step. */
 export function errorPage(parts: ErrorPageParts): Reply {
-  const { error, now, stylesheet, brand } = parts;
+  const { error, stylesheet, brand } = parts;
   const { text } = brand;
-  const time = new Date(now).toISOString();
   const { code } = error;
   const heading = headings[code] ?? headingByStatus(error.status);
   const next = nextStep(parts);
@@ -60,7 +59,7 @@ export function errorPage(parts: ErrorPageParts): Reply {
     leadRole: 'alert',
     stylesheet,
     brand,
-    parts: [next ?? homeLink(parts, 'button'), signsIn(parts) && homeLink(parts), reference(error.code, time)],
+    parts: [next ?? homeLink(parts, 'button'), signsIn(parts) && homeLink(parts), reference(parts)],
   });
 }
 
@@ -69,12 +68,11 @@ function homeLink({ home, brand }: ErrorPageParts, look?: 'button'): Link {
 }
 
 /** What support asks for. */
-function reference(code: string, time: string): Part {
+function reference({ error, now, brand }: ErrorPageParts): Part {
+  const time = new Date(now).toISOString();
   const shown = `${time.slice(0, 16).replace('T', ' ')} UTC`;
-  return {
-    part: 'markup',
-    markup: html`<p class="reference" dir="ltr">${code} <time datetime="${time}">${shown}</time></p>`,
-  };
+  const markup = html`<p class="reference">${brand.text.forSupport} <span dir="ltr">${error.code} <time datetime="${time}">${shown}</time></span></p>`;
+  return { part: 'markup', markup };
 }
 
 type HeadingKey = Extract<SharedTextKey, `${string}Heading`>;

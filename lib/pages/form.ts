@@ -28,7 +28,10 @@ export interface Field {
   readonly autocomplete:
     'username' | 'username webauthn' | 'email' | 'current-password' | 'new-password' | 'one-time-code' | 'off';
   readonly value?: string | undefined;
+  /** Below it; the message of an error takes its place. */
   readonly hint?: Text | undefined;
+  /** Of a new password: the fewest characters, which password managers read. */
+  readonly minLength?: number;
   /** Whether it has the first focus. */
   readonly hasFocus?: boolean | undefined;
   /** Whether it takes no input for now. */
@@ -110,6 +113,7 @@ export function formOf(form: Form, error: FormError | undefined): Html {
 
 function markupOf(form: Form, error: FormError | undefined): Html {
   const { action, hidden = {}, account, look, scripted } = form;
+  const shown = fieldsOf(form);
   const inputs = Object.entries(hidden).map(
     ([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">\n`,
   );
@@ -118,7 +122,7 @@ function markupOf(form: Form, error: FormError | undefined): Html {
     html`<input type="text" name="username" autocomplete="username" value="${account}" hidden>\n`;
   const buttons = form.buttons.map((button) => html`${buttonOf(button)}\n`);
   return html`<form method="post" action="${safeHref(action)}"${scripted?.marks}>
-${inputs}${username}${fieldsOf(form).map((field) => html`${fieldOf(field, error)}\n`)}${look === 'pair' ? html`<div class="pair">\n${buttons}</div>\n` : buttons}${scripted === undefined ? sentMark : scripted.after}</form>`;
+${inputs}${username}${shown.map((field) => html`${fieldOf(field, error, field === shown.at(-1))}\n`)}${look === 'pair' ? html`<div class="pair">\n${buttons}</div>\n` : buttons}${scripted === undefined ? sentMark : scripted.after}</form>`;
 }
 
 function buttonOf({ label, look, icon, name, value, action, isClosed = false, hasFocus = false }: Button): Html {
@@ -143,12 +147,12 @@ function buttonOf({ label, look, icon, name, value, action, isClosed = false, ha
 const codeLength = { six: '14', digits: '24' } as const;
 
 /** A labeled input; `aria-describedby` links it to its hint and its error. */
-function fieldOf(field: Field, error: FormError | undefined): Html {
+function fieldOf(field: Field, error: FormError | undefined, isLast: boolean): Html {
   const { name, type, label, aside, hint, isClosed = false } = field;
   const { inputmode, maxlength, ...look } = typingOf(field);
   const message = messageAt(error, name);
   const isInvalid = message !== undefined;
-  const hasHint = hint !== undefined && hint.plain !== '';
+  const hasHint = !isInvalid && hint !== undefined && hint.plain !== '';
   const describedBy = [
     error?.field === 'form' && 'form-error',
     isInvalid && `${name}-error`,
@@ -164,7 +168,10 @@ function fieldOf(field: Field, error: FormError | undefined): Html {
     autocapitalize: type !== 'password' && 'none',
     spellcheck: 'false',
     inputmode,
+    enterkeyhint: isLast ? 'go' : 'next',
     maxlength,
+    // No standard; Safari and 1Password make passwords by it.
+    passwordrules: field.minLength !== undefined && `minlength: ${field.minLength};`,
     value: field.value,
     required: true,
     disabled: isClosed,

@@ -32,5 +32,10 @@ export function emblemOf(emblem: Emblem): Html {
   return html`<p class="emblem${tones[emblem]}" aria-hidden="true"><svg viewBox="0 0 24 24">${drawings[emblem]}</svg></p>`;
 }
 
+/** At the start of a row: what kind of thing it is. @param drawing 24 units square, of lines */
+export function rowIcon(drawing: Html): Html {
+  return html`<svg class="start" viewBox="0 0 24 24" aria-hidden="true">${drawing}</svg>`;
+}
+
 /** At the end of a row that leads on; the stylesheet turns it in languages that are written from right to left. */
 export const chevron: Html = html`<svg class="on" viewBox="0 0 24 24" aria-hidden="true"><path d="m9 5 7 7-7 7"/></svg>`;

@@ -85,7 +85,7 @@ function rowOf({ name, href, icon, details = [], actions }: Choice): Html {
     ({ href, label }) =>
       html`<a href="${safeHref(href)}" aria-label="${`${label.plain}: ${name.plain}`}">${label}</a>\n`,
   );
-  return html`<li class="row${actions.length > 1 && ' two'}">${icon}${words} ${links}</li>\n`;
+  return html`<li class="row">${icon}${words} ${links}</li>\n`;
 }
 
 function buttonOf({ href, name, label = name, icon }: Choice): Html {
@@ -94,7 +94,7 @@ function buttonOf({ href, name, label = name, icon }: Choice): Html {
 
 function iconOf({ href, name, label = name, icon }: Choice): Html {
   const lang = label.lang !== undefined && html` lang="${label.lang}"`;
-  return html`<li><a class="button quiet" href="${safeHref(href)}" aria-label="${label.plain}" title="${label.plain}"${lang}>${icon}</a></li>\n`;
+  return html`<li><a class="button quiet" href="${safeHref(href)}" aria-label="${label.plain}" title="${label.plain}"${lang}>${icon ?? name}</a></li>\n`;
 }
 
 /** An error of the whole form. @param remedy what resolves it @param fields that show their messages themselves */

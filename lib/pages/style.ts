@@ -83,6 +83,7 @@ form { margin: 0 0 1.25rem; }
 button + button { margin-top: 0.625rem; }
 form + form[data-passkey] { margin-top: -0.625rem; }
 form + p:has(> .button) { margin-top: -0.625rem; }
+p:has(> .button) + :is(.resend, .wait) { margin-top: -0.5rem; }
 .icon { flex: none; width: 1.25rem; height: 1.25rem; fill: none; stroke: currentColor; stroke-width: 1.75; stroke-linecap: round; stroke-linejoin: round; }
 .field { display: grid; grid-template-columns: minmax(0, 1fr) fit-content(60%); column-gap: 1rem; margin: 0 0 1.125rem; }
 .field > * { grid-column: 1 / -1; }
@@ -158,7 +159,8 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .or::before, .or::after { content: ""; flex: 1; border-top: 1px solid var(--line); }
 .providers { display: grid; gap: 0.625rem; margin: 0 0 1.25rem; padding: 0; list-style: none; }
 .providers.row { grid-template-columns: repeat(auto-fill, minmax(4.25rem, 1fr)); }
-.initials::before { content: attr(data-initials) / ""; }
+.providers.row:has(> :nth-child(5)):not(:has(> :nth-child(7))) { grid-template-columns: repeat(3, minmax(0, 1fr)); }
+.providers.row .button { height: 100%; padding-inline: 0.25rem; }
 .providers svg { flex: none; width: 1.25rem; height: 1.25rem; }
 .choices { margin: 0 0 1.25rem; padding: 0; list-style: none; border: 1px solid var(--line); border-radius: 0.625rem; overflow: hidden; }
 .choices > li + li { border-top: 1px solid var(--line); }
@@ -168,13 +170,11 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 }
 .choices a:hover { background: var(--hover); }
 .choices :focus-visible { outline-offset: -2px; }
-.choices .row { display: flex; flex-wrap: wrap; align-items: center; gap: 0.75rem; min-height: 3.5rem; padding: 0.5rem 0.875rem; }
-.choices .row a { display: inline-flex; align-items: center; width: auto; min-height: 2.75rem; padding: 0.25rem 0.75rem; font-size: 0.875rem; border: 1px solid var(--edge); border-radius: 0.5rem; }
-.choices .row .name { flex-basis: 8.5rem; }
-.choices .two { padding-block: 0.75rem; }
-.choices .two .name { flex-basis: 100%; }
-.choices .mark { flex: none; width: 2rem; height: 2rem; border-radius: 0.5rem; font-size: 0.8125rem; color: var(--ink); background: var(--hover); border: 1px solid var(--line); }
 .choices .name { flex: 1; min-width: 0; overflow-wrap: anywhere; }
+.choices .row { display: flex; flex-wrap: wrap; align-items: center; gap: 0 1rem; min-height: 3.5rem; padding: 0.375rem 0.875rem; }
+.choices .row a { display: inline-flex; align-items: center; width: auto; min-height: 2.75rem; padding: 0; font-size: 0.875rem; background: none; text-decoration: underline; text-decoration-thickness: 1px; }
+.choices .row .name { flex: 1 1 7rem; padding-block: 0.375rem; }
+.choices .mark { flex: none; width: 2rem; height: 2rem; border-radius: 0.5rem; font-size: 0.8125rem; color: var(--ink); background: var(--hover); border: 1px solid var(--line); }
 .choices small { display: block; color: var(--soft); font-size: 0.8125rem; font-weight: 400; }
 .choices svg.start { width: 1.25rem; height: 1.25rem; stroke-width: 1.75; }
 .choices svg { flex: none; width: 1rem; height: 1rem; fill: none; stroke: var(--soft); stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
@@ -202,6 +202,13 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .steps .qr { margin-bottom: 0.75rem; }
 .steps form { margin: 0; }
 .steps + .actions { padding-inline-start: 2.25rem; }
+@media (min-width: 48rem) {
+  main:has(> .steps) { max-width: 46rem; }
+  main > .steps { display: grid; grid-template: auto 1fr / 1fr 1fr; gap: 1.25rem 3rem; }
+  main > .steps > li + li { margin-top: 0; }
+  main > .steps > :last-child { grid-area: 1 / 2 / span 2; }
+  main > .steps + .actions { padding: 0; }
+}
 .letters { display: grid; grid-template-columns: repeat(auto-fill, minmax(2.75rem, 1fr)); margin: 0 0 1rem; }
 .letters a { display: grid; place-items: center; min-height: 2.75rem; font-size: 0.9375rem; border-radius: 0.5rem; }
 .letters a:hover { background: var(--hover); }
@@ -216,9 +223,9 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .reference time { display: block; }
 footer { display: flex; flex-wrap: wrap; justify-content: center; gap: 0.25rem 1.25rem; max-width: 25.5rem; color: var(--soft); font-size: 0.8125rem; }
 footer a { font-weight: 400; line-height: 1.5rem; }
-@media (max-width: 26rem) {
-  body { padding-top: 1.5rem; }
-  main { padding: 1.75rem 1.25rem 1.5rem; }
+@media (max-width: 30rem) {
+  body { padding: 1.5rem 1.25rem; background: var(--card); }
+  main { padding: 0; border: 0; border-radius: 0; box-shadow: none; }
 }
 @media (prefers-contrast: more) {
   :root { --line: var(--edge); --edge: var(--ink); --soft: var(--ink); }

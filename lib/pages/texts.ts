@@ -43,6 +43,8 @@ export const sharedText = {
   signInButton: 'Sign in',
   continueButton: 'Continue',
   contactSupport: 'Contact support',
+  /** In front of the code and the time below an error. */
+  forSupport: 'For support:',
   backHome: 'Back to home',
   signedInAs: 'Signed in as {account}',
   otherAccount: 'Use another account',

@@ -107,6 +107,7 @@ export const de: Translation = {
   signInButton: 'Anmelden',
   continueButton: 'Weiter',
   contactSupport: 'Support kontaktieren',
+  forSupport: 'Für den Support:',
   backHome: 'Zur Startseite',
   signedInAs: 'Angemeldet als {account}',
   otherAccount: 'Anderes Konto verwenden',
@@ -129,7 +130,7 @@ export const de: Translation = {
   signInText: 'Willkommen zurück. Melden Sie sich an, um fortzufahren.',
   email: 'E-Mail-Adresse',
   password: 'Passwort',
-  newPasswordHint: 'Mindestens {count} Zeichen. Verwenden Sie kein Passwort mehrfach.',
+  newPasswordHint: 'Mindestens {count} Zeichen',
   passwordTooShort: 'Dieses Passwort ist zu kurz. Verwenden Sie mindestens {count} Zeichen.',
   passwordTooLong: 'Passwörter dürfen höchstens 72 Byte lang sein. Wählen Sie ein kürzeres.',
   passwordInBreach: 'Dieses Passwort ist in einem Datenleck aufgetaucht. Wählen Sie ein anderes.',
@@ -152,6 +153,7 @@ export const de: Translation = {
   newLinkButton: 'Neuen Link anfordern',
   changeLinkExpiredText:
     'Er wurde bereits verwendet, ist abgelaufen oder wurde durch eine neuere E-Mail ersetzt. Falls eine zweite E-Mail an Ihre andere Adresse ging, öffnen Sie auch deren Link.',
+  openMail: '{app} öffnen',
   mailHint:
     'Nichts angekommen? Sehen Sie im Spam-Ordner nach. Wenn auch dort nichts ist, beginnen Sie in einer Stunde noch einmal von vorn.',
   resendButton: 'E-Mail erneut senden',
@@ -171,6 +173,7 @@ export const de: Translation = {
   guestText:
     'Sie sind als Gast hier. Nur wenn Sie sich mit Ihrer E-Mail-Adresse registrieren, bleiben Ihre Daten erhalten.',
   signUpButton: 'Konto erstellen',
+  termsLine: 'Mit der Registrierung stimmen Sie {terms} und {privacy} zu.',
   toSignUp: 'Neu hier?',
   toSignUpLink: 'Konto erstellen',
   toSignIn: 'Sie haben schon ein Konto?',

@@ -93,6 +93,7 @@ export const es: Translation = {
   signInButton: 'Iniciar sesión',
   continueButton: 'Continuar',
   contactSupport: 'Contactar con soporte',
+  forSupport: 'Para soporte:',
   backHome: 'Volver a la página de inicio',
   signedInAs: 'Has iniciado sesión como {account}',
   otherAccount: 'Usar otra cuenta',
@@ -115,7 +116,7 @@ export const es: Translation = {
   signInText: 'Te damos la bienvenida de nuevo. Inicia sesión para continuar.',
   email: 'Correo electrónico',
   password: 'Contraseña',
-  newPasswordHint: 'Al menos {count} caracteres. No reutilices contraseñas.',
+  newPasswordHint: 'Al menos {count} caracteres',
   passwordTooShort: 'Esta contraseña es demasiado corta. Usa al menos {count} caracteres.',
   passwordTooLong: 'Las contraseñas pueden tener 72 bytes como máximo. Elige una más corta.',
   passwordInBreach: 'Esta contraseña ha aparecido en una filtración de datos. Elige otra.',
@@ -138,6 +139,7 @@ export const es: Translation = {
   newLinkButton: 'Solicitar un enlace nuevo',
   changeLinkExpiredText:
     'Ya se ha usado, ha caducado o un correo más reciente lo ha sustituido. Si recibiste un segundo correo en tu otra dirección, abre también su enlace.',
+  openMail: 'Abrir {app}',
   mailHint:
     '¿No te ha llegado? Mira en la carpeta de correo no deseado. Si no está ahí, empieza de nuevo dentro de una hora.',
   resendButton: 'Reenviar correo',
@@ -156,6 +158,7 @@ export const es: Translation = {
   signUpHeading: 'Crea tu cuenta',
   guestText: 'Estás aquí como invitado. Tus datos solo se conservan si te registras con tu correo.',
   signUpButton: 'Crear cuenta',
+  termsLine: 'Al crear una cuenta aceptas: {terms} y {privacy}.',
   toSignUp: '¿Es tu primera vez aquí?',
   toSignUpLink: 'Crea una cuenta',
   toSignIn: '¿Ya tienes una cuenta?',

@@ -101,6 +101,7 @@ export const fr: Translation = {
   signInButton: 'Se connecter',
   continueButton: 'Continuer',
   contactSupport: 'Contacter l’assistance',
+  forSupport: 'Pour l’assistance :',
   backHome: 'Retour à l’accueil',
   signedInAs: 'Vous utilisez le compte {account}',
   otherAccount: 'Utiliser un autre compte',
@@ -123,7 +124,7 @@ export const fr: Translation = {
   signInText: 'Ravis de vous revoir. Connectez-vous pour continuer.',
   email: 'Adresse e-mail',
   password: 'Mot de passe',
-  newPasswordHint: 'Au moins {count} caractères. N’utilisez pas deux fois le même mot de passe.',
+  newPasswordHint: 'Au moins {count} caractères',
   passwordTooShort: 'Ce mot de passe est trop court. Utilisez au moins {count} caractères.',
   passwordTooLong: 'Un mot de passe peut comporter au plus 72 octets. Choisissez-en un plus court.',
   passwordInBreach: 'Ce mot de passe figure dans une fuite de données. Choisissez-en un autre.',
@@ -146,6 +147,7 @@ export const fr: Translation = {
   newLinkButton: 'Demander un nouveau lien',
   changeLinkExpiredText:
     'Il a déjà été utilisé, a expiré ou a été remplacé par un e-mail plus récent. Si un second e-mail a été envoyé à votre autre adresse, ouvrez aussi son lien.',
+  openMail: 'Ouvrir {app}',
   mailHint:
     'Rien reçu ? Regardez dans vos courriers indésirables. S’il n’y a rien là non plus, recommencez depuis le début dans une heure.',
   resendButton: 'Renvoyer l’e-mail',
@@ -166,6 +168,7 @@ export const fr: Translation = {
   guestText:
     'Vous êtes ici en tant qu’invité. Vos données ne sont conservées que si vous vous inscrivez avec votre e-mail.',
   signUpButton: 'Créer un compte',
+  termsLine: 'En créant un compte, vous acceptez : {terms} et {privacy}.',
   toSignUp: 'Pas encore de compte ?',
   toSignUpLink: 'Créer un compte',
   toSignIn: 'Vous avez déjà un compte ?',

@@ -93,6 +93,7 @@ export const ja: Translation = {
   signInButton: 'サインイン',
   continueButton: '続ける',
   contactSupport: 'サポートに問い合わせる',
+  forSupport: 'サポート用：',
   backHome: 'ホームに戻る',
   signedInAs: '{account} としてサインイン中',
   otherAccount: '別のアカウントを使う',
@@ -115,7 +116,7 @@ export const ja: Translation = {
   signInText: 'おかえりなさい。続けるにはサインインしてください。',
   email: 'メールアドレス',
   password: 'パスワード',
-  newPasswordHint: '{count} 文字以上にしてください。ほかで使っているパスワードは避けてください。',
+  newPasswordHint: '{count} 文字以上',
   passwordTooShort: 'このパスワードは短すぎます。{count} 文字以上にしてください。',
   passwordTooLong: 'パスワードは 72 バイト以内にしてください。もっと短いパスワードを選んでください。',
   passwordInBreach: 'このパスワードは過去に流出したデータに含まれています。別のパスワードを選んでください。',
@@ -137,6 +138,7 @@ export const ja: Translation = {
   newLinkButton: '新しいリンクをリクエスト',
   changeLinkExpiredText:
     'このリンクは使用済みか、期限切れか、新しいメールのリンクに置き換えられています。もう一方のアドレスにもメールが届いている場合は、そのリンクも開いてください。',
+  openMail: '{app} を開く',
   mailHint:
     '届かない場合は、迷惑メールフォルダーをご確認ください。そこにもない場合は、1 時間後に最初からやり直してください。',
   resendButton: 'メールを再送信',
@@ -155,6 +157,7 @@ export const ja: Translation = {
   signUpHeading: 'アカウントを作成',
   guestText: 'ゲストとして利用中です。データを残せるのは、メールアドレスで登録した場合だけです。',
   signUpButton: 'アカウントを作成',
+  termsLine: 'アカウントを作成すると、{terms}と{privacy}に同意したことになります。',
   toSignUp: '初めての方ですか？',
   toSignUpLink: 'アカウントを作成',
   toSignIn: 'アカウントをお持ちですか？',

@@ -93,6 +93,7 @@ export const pl: Translation = {
   signInButton: 'Zaloguj się',
   continueButton: 'Dalej',
   contactSupport: 'Skontaktuj się z pomocą techniczną',
+  forSupport: 'Dla pomocy technicznej:',
   backHome: 'Wróć na stronę główną',
   signedInAs: 'Zalogowano jako {account}',
   otherAccount: 'Użyj innego konta',
@@ -115,7 +116,7 @@ export const pl: Translation = {
   signInText: 'Witaj ponownie. Zaloguj się, aby kontynuować.',
   email: 'Adres e-mail',
   password: 'Hasło',
-  newPasswordHint: 'Minimalna liczba znaków: {count}. Nie używaj hasła z innego konta.',
+  newPasswordHint: 'Minimalna liczba znaków: {count}',
   passwordTooShort: 'To hasło jest za krótkie. Minimalna liczba znaków: {count}.',
   passwordTooLong: 'Hasło może mieć najwyżej 72 bajty. Wybierz krótsze.',
   passwordInBreach: 'To hasło pojawiło się w wycieku danych. Wybierz inne.',
@@ -136,6 +137,7 @@ export const pl: Translation = {
   newLinkButton: 'Poproś o nowy link',
   changeLinkExpiredText:
     'Został już użyty, wygasł lub zastąpił go nowszy e-mail. Jeśli na drugi adres przyszedł drugi e-mail, otwórz też link z niego.',
+  openMail: 'Otwórz {app}',
   mailHint: 'Nic nie przyszło? Sprawdź folder ze spamem. Jeśli tam też nic nie ma, zacznij od nowa za godzinę.',
   resendButton: 'Wyślij wiadomość ponownie',
   backToSignIn: 'Wróć do logowania',
@@ -154,6 +156,7 @@ export const pl: Translation = {
   guestText:
     'Korzystasz z aplikacji jako gość. Twoje dane zostaną tylko wtedy, gdy zarejestrujesz się, podając e-mail.',
   signUpButton: 'Utwórz konto',
+  termsLine: 'Zakładając konto, akceptujesz: {terms} i {privacy}.',
   toSignUp: 'Jesteś tu pierwszy raz?',
   toSignUpLink: 'Utwórz konto',
   toSignIn: 'Masz już konto?',

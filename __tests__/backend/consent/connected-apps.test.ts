@@ -67,7 +67,7 @@ describe('connected apps', () => {
       },
     ]);
     const page = await visitor.get('/oauth/apps?returnTo=/account');
-    expect(page.text).toContain('<strong dir="auto">Cursor</strong>');
+    expect(page.text).toContain('<bdi>Cursor</bdi>');
     expect(page.text).toContain('See your email address');
     expect(page.text).toMatch(/Since \w+ \d+, \d{4}/);
     expect(page.text).toContain('<a href="/account">Done</a>');

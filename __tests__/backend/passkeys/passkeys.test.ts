@@ -293,7 +293,7 @@ describe('adding a passkey', () => {
     expect(refused.json.error.message).toBe('Your account has as many passkeys as it can have. Remove one first.');
     const page = await postForm(visitor, '/auth/passkeys', {});
     expect([page.status, page.text.includes('Remove one first')]).toEqual([422, true]);
-    expect((page.text.match(/class="row two"/g) ?? []).length).toBe(10);
+    expect((page.text.match(/class="row"/g) ?? []).length).toBe(10);
   });
 
   it('says that an account of an organization’s identity provider can have none', async () => {

@@ -257,7 +257,7 @@ describe('signUp.check', () => {
     };
     await start({ check }, { options: { pages: { render } } });
     const page = await postForm(app.visitor(), '/auth/signup', { ...eve, name: '' });
-    expect([page.status, page.json.fields]).toEqual([
+    expect([page.status, page.json.fields]).toMatchObject([
       422,
       [{ name: 'email' }, { name: 'password' }, { name: 'name', error: 'Tell us <your> name.' }],
     ]);

@@ -5,6 +5,7 @@ import type { Reply } from '../../http/reply.ts';
 import { mailedBefore } from '../forms/attempts.ts';
 import { addressForm } from '../pages/address.ts';
 import { codeFields, emailField } from '../pages/field.ts';
+import { openMail } from '../pages/mail-apps.ts';
 import {
   backToSignIn,
   formErrorOf,
@@ -77,6 +78,7 @@ function codeForms(site: Site, request: PageRequest, state: CodeState): Parts {
   const again = { ...hidden, ...codesOpenOf(codesOpen) };
   return [
     { part: 'form', action, hidden: { ...hidden, ...openingOf(resend) }, ...fields },
+    openMail(site, email),
     { part: 'hint', text: text.mailHint },
     resendForm(site, request, { name: 'resend', action, hidden: again, label: text.codeResendButton, resend }),
   ];

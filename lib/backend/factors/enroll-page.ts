@@ -16,7 +16,9 @@ export function enrollPage(
   const { settings, text } = site;
   const { factorId, secret, uri } = state.enrollment;
   const action = request.localPath(settings.enrollPath);
-  const fields = codeFields(site, { code: 'six', isClosed: isClosedFor(state), label: text.enrollButton });
+  // The page opens at its heading: the picture comes before the code.
+  const hasFocus = state.error !== undefined;
+  const fields = codeFields(site, { code: 'six', isClosed: isClosedFor(state), label: text.enrollButton, hasFocus });
   const words = html`${state.picture}
 <p class="hint">${text.enrollSecretText}</p>
 <p class="secret"><code dir="ltr">${secret.replace(/(.{4})(?=.)/g, '$1 ')}</code></p>`;

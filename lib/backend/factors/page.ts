@@ -3,11 +3,12 @@ import type { Html, Text } from '../../tools/html.ts';
 import { withQuery } from '../../tools/url.ts';
 import type { FormError } from '../../pages/form.ts';
 import type { Choice, Parts } from '../../pages/page.ts';
+import { rowIcon } from '../../pages/icons.ts';
 import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import { hasKeys, keyType } from './factors.ts';
 import type { Factor } from './factors.ts';
-import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../webauthn/page.ts';
+import { ceremonyFallback, ceremonyForm, ceremonyScript, keyDrawing } from '../webauthn/page.ts';
 import { codeFields } from '../pages/field.ts';
 import {
   formErrorOf,
@@ -162,8 +163,13 @@ function otherFactors(site: Site, request: PageRequest, state: VerifyState): Par
 const phoneIcon = html`<rect x="7" y="2.5" width="10" height="19" rx="2.5"/><path d="M11 18h2"/>`;
 const appIcon = html`<rect x="4" y="4" width="16" height="16" rx="4"/><path d="M8.5 12h.1m3.4 0h.1m3.4 0h.1"/>`;
 
+const icons: ReadonlyMap<string, Html> = new Map([
+  ['phone', phoneIcon],
+  [keyType, keyDrawing],
+]);
+
 function factorIcon({ type }: Factor): Html {
-  return html`<svg class="start" viewBox="0 0 24 24" aria-hidden="true">${type === 'phone' ? phoneIcon : appIcon}</svg>`;
+  return rowIcon(icons.get(type) ?? appIcon);
 }
 
 /** "Phone ending in 123", or the name of the app or key. */
@@ -273,7 +279,7 @@ export function factorsPage(site: Site, request: PageRequest, state: FactorsStat
     const name = factorName(site, factor);
     // Without an id it can be named, but not removed.
     const actions = factor.id === '' ? [] : [{ href, label: text.removeButton }];
-    return { name, href, details: dateOf(factor, request), actions };
+    return { name, href, icon: factorIcon(factor), details: dateOf(factor, request), actions };
   });
   // Filled in by the script, with the answer.
   const hidden = { type: keyType, factorId: '', ...returnToOf(state) };

@@ -1,6 +1,5 @@
 import { html, textOf } from '../../tools/html.ts';
 import type { Html } from '../../tools/html.ts';
-import { initials } from '../../pages/texts.ts';
 import type { Choice, List } from '../../pages/page.ts';
 import { withQuery } from '../../tools/url.ts';
 import { fillIn } from '../../pages/texts.ts';
@@ -65,15 +64,10 @@ export function providerButtons({ settings, text }: Site, request: PageRequest, 
       name: textOf(name),
       href: providerUrl(settings, request, provider.name, state),
       label: fillIn(text.continueWith, { provider: name }),
-      icon: providerIcon(provider.name) ?? (isRow ? initialsIcon(name) : undefined),
+      icon: providerIcon(provider.name),
     };
   });
   return { part: 'list', look: isRow ? 'icons' : 'buttons', choices };
-}
-
-/** The stylesheet draws the letters: as text they would have to match the button's label (WCAG 2.2 §2.5.3). */
-function initialsIcon(name: string): Html {
-  return html`<span class="initials" data-initials="${initials(name, 2)}"></span>`;
 }
 
 /** Simplified logos, 24 units square; single-color logos use the text color. */

@@ -29,16 +29,18 @@ export function codeFields(
     readonly isClosed: boolean;
     readonly label: Text;
     readonly isQuiet?: boolean;
+    /** Default: the first focus is here. */
+    readonly hasFocus?: boolean;
   },
 ): { readonly fields: readonly [Field]; readonly buttons: readonly [Button] } {
-  const { code, isClosed, label, isQuiet = false } = parts;
+  const { code, isClosed, label, isQuiet = false, hasFocus = true } = parts;
   const digits = {
     name: 'code',
     type: 'text',
     code,
     label: text.code,
     autocomplete: 'one-time-code',
-    hasFocus: true,
+    hasFocus,
     isClosed,
   } as const;
   return { fields: [digits], buttons: [{ label, look: isQuiet ? 'quiet' : undefined, isClosed }] };

@@ -6,6 +6,7 @@ import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import { addressForm } from './address.ts';
 import { emailField } from './field.ts';
+import { openMail } from './mail-apps.ts';
 import { backToSignIn, forgotLink, formValues, link, returnToOf, showPage, withReturnTo } from './parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import { resendForm } from './resend.ts';
@@ -51,6 +52,7 @@ export function mailPage(
     error,
     isStep: true,
     parts: [
+      error === undefined && openMail(site, email),
       resendForm(site, request, again),
       error === undefined && { part: 'hint', text: text.mailHint },
       ...(offersForgot === undefined ? [backToSignIn(site, request, notice)] : waysIn(site, request, notice)),

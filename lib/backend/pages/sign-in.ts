@@ -36,7 +36,7 @@ export function signInPage(site: Site, request: PageRequest, state: SignInState)
     values: formValues(state),
     links: Object.fromEntries(shown.flatMap(({ links = {} }) => Object.entries(links))),
     heading: signInHeading(site, request),
-    lead: problem === undefined && (hasNoAddress ? text.noAddressSignInText : text.signInText),
+    lead: hasNoAddress ? text.noAddressSignInText : text.signInText,
     error: state.error,
     problem,
     ...(resend && { remedy: [resend] }),

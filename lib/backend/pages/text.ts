@@ -20,7 +20,7 @@ const kernelTexts = {
   email: 'Email',
   password: 'Password',
   /** `{count}` is the shortest length that the project accepts, as far as it is known. */
-  newPasswordHint: 'Use at least {count} characters. Don’t reuse a password.',
+  newPasswordHint: 'At least {count} characters',
   passwordTooShort: 'This password is too short. Use at least {count} characters.',
   passwordTooLong: 'Passwords can be at most 72 bytes long. Choose a shorter one.',
   passwordInBreach: 'This password has appeared in a data breach. Choose another one.',
@@ -44,6 +44,8 @@ const kernelTexts = {
   newLinkButton: 'Request a new link',
   changeLinkExpiredText:
     'It has been used or has expired, or a newer email replaced it. If a second email went to your other address, open its link, too.',
+  /** `{app}` is Gmail, Outlook, iCloud Mail or Yahoo Mail. */
+  openMail: 'Open {app}',
   mailHint: 'Didn’t get it? Check your spam folder. If it’s not there, start again in an hour.',
   resendButton: 'Resend email',
   backToSignIn: 'Back to sign-in',

@@ -1,11 +1,12 @@
 import { textOf } from '../../tools/html.ts';
 import type { Text } from '../../tools/html.ts';
 import { withQuery } from '../../tools/url.ts';
+import { rowIcon } from '../../pages/icons.ts';
 import { fillIn, isolated } from '../../pages/texts.ts';
 import type { AuthError } from '../../errors.ts';
 import type { Choice } from '../../pages/page.ts';
 import type { Reply } from '../../http/reply.ts';
-import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../webauthn/page.ts';
+import { ceremonyFallback, ceremonyForm, ceremonyScript, keyDrawing } from '../webauthn/page.ts';
 import type { Passkey } from './passkeys.ts';
 import { formErrorOf, formValues, link, returnToOf, showPage, withReturnTo } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
@@ -25,6 +26,7 @@ export function passkeysPage(site: Site, request: PageRequest, state: PasskeysSt
   const choices = passkeys.map((passkey): Choice => ({
     name: nameOf(site, passkey),
     href: urlOf(passkey, 'rename'),
+    icon: rowIcon(keyDrawing),
     details: datesOf(site, request, passkey),
     actions: [
       { href: urlOf(passkey, 'rename'), label: text.renameLink },

@@ -105,6 +105,7 @@ export function passwordPage(
             label: text.newPassword,
             autocomplete: 'new-password',
             hint: passwordHint(site),
+            minLength: site.passwordRule.minLength(),
             hasFocus: isNew,
           },
         ],

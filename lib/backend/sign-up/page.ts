@@ -1,4 +1,7 @@
+import { html, safeHref } from '../../tools/html.ts';
+import type { Html } from '../../tools/html.ts';
 import type { AuthError } from '../../errors.ts';
+import type { Part } from '../../pages/page.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { BackendOptions } from '../options.ts';
@@ -18,6 +21,7 @@ export function signUpPage(site: Site, request: PageRequest, state: FormState & 
   return showPage(site, request, {
     kind: 'sign_up',
     values: formValues(state),
+    links: { terms: request.brand.links.terms, privacy: request.brand.links.privacy },
     heading: text.signUpHeading,
     lead: state.isGuest === true && text.guestText,
     error: state.error,
@@ -37,14 +41,26 @@ export function signUpPage(site: Site, request: PageRequest, state: FormState & 
             label: text.password,
             autocomplete: 'new-password',
             hint: passwordHint(site),
+            minLength: site.passwordRule.minLength(),
             hasFocus: focus === 'password',
           },
         ],
         buttons: [{ label: text.signUpButton }],
       },
+      termsPart(site, request),
       { ...link('signIn', request.signInUrl(state.returnTo), text.toSignInLink), before: text.toSignIn },
     ],
   });
+}
+
+/** What the application asks its users to agree to, where it names both pages. */
+function termsPart({ text }: Site, { brand }: PageRequest): Part | undefined {
+  const { terms, privacy } = brand.links;
+  if (terms === undefined || privacy === undefined) return undefined;
+  const names = { terms: brand.text.terms.plain, privacy: brand.text.privacy.plain };
+  const anchorOf = (name: string): Html =>
+    html`<a href="${safeHref(name === names.terms ? terms : privacy)}">${name}</a>`;
+  return { part: 'hint', text: fillIn(text.termsLine, names, anchorOf) };
 }
 
 /** After the form of a guest whose account is complete already: nothing of the form was taken. @param state where it goes on */

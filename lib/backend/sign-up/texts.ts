@@ -3,6 +3,8 @@ export const signUpTexts = {
   /** To a guest (anonymous session), whose user id stays. A provider's button signs in to another user. */
   guestText: 'You’re here as a guest. Only signing up with your email keeps your data.',
   signUpButton: 'Create account',
+  /** Below that button, where `links.terms` and `links.privacy` are set. `{terms}` and `{privacy}` are the texts of these links. */
+  termsLine: 'By creating an account you agree to the {terms} and the {privacy}.',
   toSignUp: 'New here?',
   toSignUpLink: 'Create an account',
   toSignIn: 'Already have an account?',
