@@ -123,19 +123,13 @@ const parameters = {
   ES256: { dsaEncoding: 'ieee-p1363' },
 } as const;
 
-const verifiers = new WeakMap<CryptoKey, KeyObject>();
-
 /**
- * The key as `node:crypto` takes it, made once. The parameters are properties of the key: Node asks of an object around a key what it is
- * by two exceptions, which cost as much as the signature of an RS256 token. Without them an ES256 signature would be refused here, and
- * be jose's to judge.
+ * The key as `node:crypto` takes it. The parameters are properties of the key: Node asks of an object around a key what it is by two
+ * exceptions, which cost as much as the signature of an RS256 token. Without them an ES256 signature would be refused here, and be
+ * jose's to judge.
  */
 function verifierOf(alg: keyof typeof parameters, key: CryptoKey): KeyObject {
-  const known = verifiers.get(key);
-  if (known !== undefined) return known;
-  const verifier = Object.assign(KeyObject.from(key), parameters[alg]);
-  verifiers.set(key, verifier);
-  return verifier;
+  return Object.assign(KeyObject.from(key), parameters[alg]);
 }
 
 /** What WorkOS and Supabase sign with. */
