@@ -27,12 +27,12 @@ const maxBytes = 490 * 1024;
 jest.setTimeout(60_000);
 
 const pictures = [
-  { file: 'sign-in-light.png', state: 'sign-in', width: 560, height: 765, colorScheme: 'light' },
-  { file: 'sign-in-dark.png', state: 'sign-in', width: 560, height: 765, colorScheme: 'dark' },
-  { file: 'sign-up-error.png', state: 'sign-up, weak password', width: 560, height: 865, colorScheme: 'light' },
+  { file: 'sign-in-light.png', state: 'sign-in', width: 560, height: 760, colorScheme: 'light' },
+  { file: 'sign-in-dark.png', state: 'sign-in', width: 560, height: 760, colorScheme: 'dark' },
+  { file: 'sign-up-error.png', state: 'sign-up, weak password', width: 560, height: 810, colorScheme: 'light' },
   { file: 'check-your-mail.png', state: 'confirmation sent', width: 560, height: 665, colorScheme: 'light' },
-  { file: 'sign-in-320.png', state: 'sign-in, wrong password', width: 320, height: 675, colorScheme: 'light' },
-  { file: 'sign-out-320.png', state: 'sign-out', width: 320, height: 400, colorScheme: 'dark' },
+  { file: 'sign-in-320.png', state: 'sign-in, wrong password', width: 320, height: 640, colorScheme: 'light' },
+  { file: 'sign-out-320.png', state: 'sign-out', width: 320, height: 315, colorScheme: 'dark' },
   { file: 'chooser.png', state: 'chooser', width: 560, height: 595, colorScheme: 'light' },
   { file: 'no-access.png', state: 'error, no access', width: 560, height: 630, colorScheme: 'light' },
   { file: 'second-factor.png', state: 'verify', width: 560, height: 720, colorScheme: 'light' },
@@ -40,7 +40,7 @@ const pictures = [
 ] as const;
 
 /** The start page of the example app, which is longer than its picture. */
-const example = { file: 'example-app.png', width: 1000, height: 780 };
+const example = { file: 'example-app.png', width: 1000, height: 750 };
 
 const logo =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="9" fill="#3646c9"/><path d="M9 23V9l14 14V9" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"/></svg>';

@@ -1,5 +1,5 @@
 import { html } from '../../tools/html.ts';
-import type { Text } from '../../tools/html.ts';
+import type { Html, Text } from '../../tools/html.ts';
 import { defined } from '../../tools/json.ts';
 import type { Form } from '../../pages/form.ts';
 import type { PageScript, Part } from '../../pages/page.ts';
@@ -68,7 +68,7 @@ export function ceremonyScript({ settings }: Pick<Site, 'settings'>, request: Pa
 }
 
 /** A key, for passkeys and security keys. */
-export const keyDrawing = html`<circle cx="8" cy="15.5" r="4.5"/><path d="m11.3 12.3 8.2-8.3M16 7.5l3 3M18 5.5l1.5 1.5"/>`;
+export const keyDrawing: Html = html`<circle cx="8" cy="15.5" r="4.5"/><path d="m11.3 12.3 8.2-8.3M16 7.5l3 3M18 5.5l1.5 1.5"/>`;
 const keyIcon = html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">${keyDrawing}</svg>`;
 
 /** Whether the visitor's answer came too late for the first time, so that the script asks once more. */
