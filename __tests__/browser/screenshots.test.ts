@@ -21,7 +21,7 @@ const isRenewed = process.env['UPDATE_SCREENSHOTS'] !== undefined;
 const directory = isRenewed ? committed : join('reports', 'screenshots');
 /** How much longer than its picture a page may be, as a part of its height: another machine's fonts may wrap a line more. */
 const tolerance = 0.1;
-const maxBytes = 490 * 1024;
+const maxBytes = 495 * 1024;
 
 // Chromium is slow on a busy machine.
 jest.setTimeout(60_000);
@@ -40,7 +40,7 @@ const pictures = [
 ] as const;
 
 /** The start page of the example app, which is longer than its picture. */
-const example = { file: 'example-app.png', width: 1000, height: 750 };
+const example = { file: 'example-app.png', width: 1000, height: 780 };
 
 const logo =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="9" fill="#3646c9"/><path d="M9 23V9l14 14V9" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"/></svg>';
