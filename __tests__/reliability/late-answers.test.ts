@@ -1,5 +1,5 @@
 // The browser signs in again while a request with its former session still waits for the backend.
-import { endSession, getSession, getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
+import { endSession, getSession, getSupabaseClient, requireSession, storeSession } from '../../lib/backend/index.ts';
 import { ada, encodeSession, postForm, startBackendApp } from '../support/backend-app.ts';
 import type { BackendApp } from '../support/backend-app.ts';
 import { sendJson, sendText } from '../support/hosts.ts';
@@ -30,11 +30,24 @@ beforeEach(async () => {
         return answer;
       },
     },
-    after: (host) => {
+    after: (host, auth) => {
       host.get('/enrolled', requireSession({ aal: 'enrolled' }), (_req, res) => sendText(res, 'enrolled'));
       host.get('/sdk', (req, res, next) => {
         const asked = getSupabaseClient(req).then((client) => client.auth.getUser());
         asked.then(({ error }) => sendJson(res, { error: error?.name })).catch(next);
+      });
+      host.get('/renew', (req, res, next) => {
+        const renewed = getSupabaseClient(req).then((client) => client.auth.refreshSession());
+        renewed.then(({ error }) => sendJson(res, { error: error?.name })).catch(next);
+      });
+      host.get('/as-bob', (req, res, next) => {
+        const signedIn = getSupabaseClient(req).then((client) => client.auth.signInWithPassword(bob));
+        signedIn.then(({ error }) => sendJson(res, { error: error?.name })).catch(next);
+      });
+      host.get('/store', (req, res, next) => {
+        renewByHand(req.headers.cookie ?? '')
+          .then((tokens) => storeSession(auth, req, res, tokens))
+          .then((stored) => sendJson(res, stored), next);
       });
       host.get('/slow', (req, res, next) => {
         const { asked, done } = slow;
@@ -65,6 +78,29 @@ function receive(visitor: Visitor, { setCookies }: Answer): void {
     if (value === '') visitor.cookies.delete(name);
     else visitor.cookies.set(name, value);
   }
+}
+
+interface StoredTokens {
+  readonly access_token: string;
+  readonly refresh_token: string;
+}
+
+/** The tokens in a browser's cookies. */
+function tokensIn(cookies: string): StoredTokens {
+  const [, text = ''] = /-auth-token=base64-([\w-]+)/.exec(cookies) ?? [];
+  return JSON.parse(Buffer.from(text, 'base64url').toString()) as StoredTokens;
+}
+
+/** The application's own call to the backend. */
+async function renewByHand(cookies: string): Promise<StoredTokens> {
+  const { refresh_token } = tokensIn(cookies);
+  const { url, publishableKey: apikey } = app.supabase;
+  const answer = await fetch(`${url}/auth/v1/token?grant_type=refresh_token`, {
+    method: 'POST',
+    headers: { apikey, 'content-type': 'application/json' },
+    body: JSON.stringify({ refresh_token }),
+  });
+  return (await answer.json()) as StoredTokens;
 }
 
 const emailOf = async (visitor: Visitor): Promise<string | undefined> =>
@@ -118,9 +154,8 @@ it.each<[string, (visitor: Visitor) => Promise<unknown>]>([
   [
     'the backend ended',
     async (visitor) => {
-      const [, session = ''] = visitor.cookies.get(app.cookieName)!.split('base64-');
-      const { access_token: token } = JSON.parse(Buffer.from(session, 'base64url').toString());
-      app.supabase.revokeSession(JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString()).session_id);
+      const [, claims = ''] = tokensIn(visitor.cookieHeader()).access_token.split('.');
+      app.supabase.revokeSession(JSON.parse(Buffer.from(claims, 'base64url').toString()).session_id);
       app.clock.advance(3_660_000);
     },
   ],
@@ -147,6 +182,42 @@ it('a late answer deletes the cookie of a session that has ended where no sign-i
   slow.done.resolve(undefined);
   receive(visitor, await late);
   expect(visitor.cookies.has(app.cookieName)).toBe(false);
+});
+
+describe('the newest tokens are kept when the application has exchanged the session’s', () => {
+  it.each([
+    ['by the SDK, and a slow answer brings those before', '/renew'],
+    ['and stored them, and a slow answer brings those before', '/store'],
+  ])('%s', async (_title, path) => {
+    const visitor = await app.signedIn();
+    app.clock.advance(3_660_000);
+    const late = before(visitor).get('/slow');
+    await slow.asked.promise;
+    await visitor.get('/whoami');
+    app.clock.advance(2_000);
+    expect((await visitor.get(path)).status).toBe(200);
+    const kept = tokensIn(visitor.cookieHeader());
+    slow.done.resolve(undefined);
+    receive(visitor, await late);
+    expect(tokensIn(visitor.cookieHeader())).toEqual(kept);
+  });
+
+  it('by the SDK, and a late request comes with the first ones', async () => {
+    const visitor = await app.signedIn();
+    const first = before(visitor);
+    app.clock.advance(3_660_000);
+    for (const path of ['/whoami', '/renew', '/renew']) await visitor.get(path);
+    await first.get('/whoami');
+    expect(tokensIn(first.cookieHeader()).refresh_token).toBe(tokensIn(visitor.cookieHeader()).refresh_token);
+  });
+});
+
+it('a request with a spent token never gets the session of another user who signed in through the SDK', async () => {
+  const visitor = await app.signedIn();
+  const first = before(visitor);
+  app.clock.advance(3_660_000);
+  await visitor.get('/as-bob');
+  expect([await emailOf(first), await emailOf(visitor)]).toEqual([ada.email, bob.email]);
 });
 
 describe('a new session is kept when the provider refuses a late refresh with the token of the former one', () => {

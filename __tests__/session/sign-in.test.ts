@@ -58,6 +58,7 @@ function setUp({ left = [], verdict = { kind: 'live', session: ada }, fits = tru
         steps.push(`replace ${String(header)} by ${String(sessionId)}`);
         return Promise.resolve({ sessions: left, allowance });
       },
+      notePlaced: ({ sessionId }) => void steps.push(`note ${String(sessionId)}`),
     },
     emit: (event, startedAt) => void events.push([event, startedAt]),
   };
@@ -96,7 +97,7 @@ const replaced = 'replace session=old by new';
 it('a session that is stored replaces the former one, and is looked up before and afterward', async () => {
   const { steps, placed } = place();
   expect(await placed).toEqual([{ name: 'session', value: 'tokens' }]);
-  expect(steps).toEqual(['check new', replaced, 'check new']);
+  expect(steps).toEqual(['check new', replaced, 'check new', 'note new']);
 });
 
 it('a session that has ended before it is stored replaces none', async () => {

@@ -92,6 +92,13 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    */
   renewOthers(userId: string, spent: StoredSession<Content>, next: StoredSession<Content>): Promise<void>;
   /**
+   * Gives requests with a session's token what the application has exchanged it for by itself. Nothing where `next` is of another session,
+   * or older.
+   */
+  noteExchanged(spent: StoredSession<Content>, next: StoredSession<Content>): void;
+  /** Notes the tokens that a sign-in places in the browser: no slow response of before puts older ones of the same session over them. */
+  notePlaced(placed: StoredSession<Content>): void;
+  /**
    * Calls `onEnd` once, when the session ends or its token expires. What ended it already is told before the promise resolves.
    *
    * @param cookieHeader the session's source; `undefined` for a bearer token
@@ -167,6 +174,12 @@ export function createSessions<Content>(
     revokeSession: createRevoke(context, 'signed_out'),
     markReplaced: createRevoke(context, 'replaced'),
     renewOthers: createRenewOthers(context),
+    noteExchanged(spent, next) {
+      const isSame = spent.sessionId !== undefined && spent.sessionId === next.sessionId;
+      if (isSame && next.issuedAt >= spent.issuedAt) noteExchange(context, spent, next);
+    },
+    notePlaced: ({ sessionId, ...placed }) =>
+      context.refresh.note(sessionId, { token: holderOf(source, placed).token, issuedAt: placed.issuedAt }, []),
     watchSession: createWatchSession(context, sessionWatch),
   };
 }
@@ -200,18 +213,25 @@ function createRevoke<Content>(
   };
 }
 
-function createRenewOthers<Content>({
-  source,
-  refresh,
-  revocations,
-}: SessionContext<Content>): SessionResolver<Content>['renewOthers'] {
+function createRenewOthers<Content>(context: SessionContext<Content>): SessionResolver<Content>['renewOthers'] {
+  const { source, revocations } = context;
   return async (userId, spent, next) => {
-    const [from, to] = [holderOf(source, spent), holderOf(source, next)];
-    const { token } = to;
-    refresh.follow(from.token, { token, owner: ownerOf(next), text: source.serialize(next.content) });
-    refresh.note(next.sessionId, { token: to.token, issuedAt: next.issuedAt }, [from]);
-    await revocations.renewOthers(userId, [revocations.keysOf(spent, from.pair), revocations.keysOf(next, to.pair)]);
+    noteExchange(context, spent, next);
+    const kept = [spent, next].map((each) => revocations.keysOf(each, holderOf(source, each).pair));
+    await revocations.renewOthers(userId, kept);
   };
+}
+
+/** An exchange of a session's token by another way than a refresh. */
+function noteExchange<Content>(
+  { source, refresh }: SessionContext<Content>,
+  spent: StoredSession<Content>,
+  next: StoredSession<Content>,
+): void {
+  const from = holderOf(source, spent);
+  const { token } = holderOf(source, next);
+  refresh.follow(from.token, { token, owner: ownerOf(next), text: source.serialize(next.content) });
+  refresh.note(next.sessionId, { token, issuedAt: next.issuedAt }, [from]);
 }
 
 /** Seconds. */

@@ -16,7 +16,7 @@ import type { SessionSource, SessionWriter } from './source.ts';
 export interface SignInContext<Content, S extends Session> {
   readonly source: Pick<SessionSource<Content, S>, 'verify' | 'factsOf' | 'toStored'>;
   readonly writer: SessionWriter<Content>;
-  readonly resolver: Pick<SessionResolver<Content>, 'background' | 'replace' | 'beginSession'>;
+  readonly resolver: Pick<SessionResolver<Content>, 'background' | 'replace' | 'beginSession' | 'notePlaced'>;
   readonly emit: Emit;
 }
 
@@ -130,7 +130,8 @@ export async function placeSession<Content, S extends Session>(
   content: Content,
   { refuseEnded, endLeft }: Placing<Content>,
 ): Promise<readonly CookieWrite[]> {
-  const { sessionId } = source.toStored(content);
+  const placed = source.toStored(content);
+  const { sessionId } = placed;
   // Before, because tokens that come late must not end the session that has replaced theirs.
   await refuseEnded(sessionId);
   const writes = await writer.write(content, heldCookies);
@@ -139,5 +140,6 @@ export async function placeSession<Content, S extends Session>(
   for (const left of sessions) resolver.background.run(Promise.resolve(endLeft(left, allowance)));
   // Afterward, because a concurrent sign-out takes precedence.
   await refuseEnded(sessionId);
+  resolver.notePlaced(placed);
   return writes;
 }

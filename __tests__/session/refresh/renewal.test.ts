@@ -6,6 +6,7 @@ import {
   createMemoryProvider,
   createMemorySource,
   fromCookie,
+  storedOf,
   toCookie,
   tokenLifetimeMs,
   visit,
@@ -556,5 +557,55 @@ describe('where the provider does not rotate refresh tokens', () => {
     clock.advance(tokenLifetimeMs);
     expect((await visitNow()).session?.user.id).toBe('ada');
     expect(provider.calls).toHaveLength(3);
+  });
+});
+
+describe('tokens that a sign-in places', () => {
+  /** A request that has renewed its session, and a newer sign-in that the provider continues under the same id. */
+  async function setUpSlow() {
+    const world = setUp();
+    const { app, provider, content, browser, clock } = world;
+    const slow = await app.resolver.resolve(browser.header(), () => false);
+    clock.advance(1_000);
+    const placed = { ...provider.issue('ada'), sessionId: content.sessionId };
+    return { ...world, slow, placed };
+  }
+
+  it('are not undone by a slow response with older ones of the same session', async () => {
+    const { app, slow, placed } = await setUpSlow();
+    expect(slow.isCurrent?.()).toBe(true);
+    app.resolver.notePlaced(storedOf(placed));
+    expect(slow.isCurrent?.()).toBe(false);
+  });
+
+  it('keep no renewed token from another browser that holds older ones', async () => {
+    const { app, browser, placed } = await setUpSlow();
+    app.resolver.notePlaced(storedOf(placed));
+    expect((await app.resolver.resolve(browser.header(), () => false)).isCurrent?.()).toBe(true);
+  });
+});
+
+describe('tokens that the application has exchanged by itself', () => {
+  type Stored = ReturnType<typeof storedOf>;
+
+  async function callsAfter(change: (one: Stored) => Partial<Stored>, changeBoth: Partial<Stored> = {}) {
+    const { app, content, provider, browser } = setUp();
+    const spent = { ...storedOf(content), ...changeBoth };
+    const next = { ...storedOf(provider.issue('ada')), sessionId: content.sessionId, ...changeBoth };
+    app.resolver.noteExchanged(spent, { ...next, ...change(spent) });
+    await visit(app, browser.header());
+    return provider.calls;
+  }
+
+  it('are those of requests with the spent token', async () => {
+    expect(await callsAfter(() => ({}))).toEqual([]);
+  });
+
+  it.each<[string, (spent: Stored) => Partial<Stored>, Partial<Stored>?]>([
+    ['of another session', () => ({ sessionId: 'other' })],
+    ['of unknown sessions', () => ({}), { sessionId: undefined }],
+    ['older', ({ issuedAt }) => ({ issuedAt: issuedAt - 1 })],
+  ])('are none where they are %s', async (_title, ...changes) => {
+    expect(await callsAfter(...changes)).toHaveLength(1);
   });
 });

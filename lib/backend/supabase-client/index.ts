@@ -71,7 +71,8 @@ async function createUserClient(request: AuthRequest, session: Session | null): 
   const content = verified === undefined ? undefined : storedContent(source, verified);
   const jar = new Map(initialCookies(ssr, cookies, cookie.name, content));
   const verifierAttributes = flowAttributes(request.definition.cookieOptions.sameSite);
-  let weighedToken = content?.access_token;
+  /** What the SDK has stored last. */
+  let held = content;
 
   // Its type and supabase-js' type are too deep for the compiler to compare; they are the same class.
   const client: unknown = ssr.createServerClient(settings.url, settings.anonKey, {
@@ -109,8 +110,9 @@ async function createUserClient(request: AuthRequest, session: Session | null): 
     if (verified !== undefined && (await hasEnded(backend, verified, changed === undefined))) return [];
     if (changed === undefined) return (await resolver.signOut(request.req.headers.cookie, request.peer)).cookies;
     const stored = withOwnExpiry(changed.content);
-    if (stored.access_token !== weighedToken) {
-      weighedToken = stored.access_token;
+    if (stored.access_token !== held?.access_token) {
+      if (held !== undefined) resolver.noteExchanged(source.toStored(held), source.toStored(stored));
+      held = stored;
       await writer.fits(stored, session?.user.id);
     }
     return writer.write(stored, cookies);

@@ -324,6 +324,9 @@ export async function resolutionOf<Content>(
 ): Promise<Resolution> {
   const newest = holderOf(source, stored);
   const keys = revocations.keysOf(stored, newest.pair);
+  const isSuperseded = (): boolean => refresh.isSuperseded(stored.sessionId, newest.token, stored.issuedAt);
+  // Another browser may hold later tokens of a session whose id the provider continues.
+  const wasSuperseded = isSuperseded();
   return {
     session,
     cookies: await writer.write(stored.content, cookies),
@@ -332,10 +335,11 @@ export async function resolutionOf<Content>(
         newest.token,
         replaced.map(({ token }) => token),
       ),
-    // A slow response must not bring back tokens that were exchanged meanwhile.
+    // A slow response must not bring back tokens that were exchanged or replaced meanwhile.
     isCurrent: () =>
       revocations.knownRevocation(keys) === undefined &&
       !revocations.isSpent(keys) &&
-      refresh.settled(newest) === undefined,
+      refresh.settled(newest) === undefined &&
+      (wasSuperseded || !isSuperseded()),
   };
 }
