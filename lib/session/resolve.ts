@@ -77,9 +77,12 @@ type Finding<Content> =
   /** It was left out, because too many before it were forged. */
   | { readonly kind: 'skipped' };
 
+/** Milliseconds for which a cookie that holds no session can be deleted: shorter than a person takes to sign in. */
+const deletionMs = 1_000;
+
 /** Looks at every session of the cookies, then renews the first that can be renewed, verified ones first. */
 export function createResolve<Content>(context: SessionContext<Content>, renew: Renew<Content>): Resolve {
-  const { source, revocations, allowanceOf, timeoutMs } = context;
+  const { source, now, allowanceOf, timeoutMs } = context;
   const lookAtAll = createLook(context, renew);
   const reportOnce = createRejectionReport(context);
 
@@ -96,14 +99,10 @@ export function createResolve<Content>(context: SessionContext<Content>, renew: 
     // Another site's cookies must not cost a session that was not looked at.
     const isKept = (read.kind === 'stored' && read.isKept === true) || findings.some(({ kind }) => kind === 'skipped');
     const cookies = isKept ? [] : source.clear(source.holding(request.cookies, ended));
-    const keys = ended.map((candidate) => revocations.keysOf(candidate, undefined));
-    return {
-      session: null,
-      cookies,
-      // A slow response must not delete the cookie of a sign-in that came meanwhile.
-      isCurrent: (): boolean => !keys.some(revocations.isReplaced),
-      ...defined({ signIn: last?.signIn }),
-    };
+    const foundAt = now();
+    // A slow response must not delete the cookie of a sign-in that came meanwhile. The next request deletes what is left.
+    const isCurrent = (): boolean => now() - foundAt < deletionMs;
+    return { session: null, cookies, isCurrent, ...defined({ signIn: last?.signIn }) };
   }
 
   return async (cookieHeader, isHeadSent, client = {}) => {

@@ -116,9 +116,6 @@ function createStandings({ records, keysOf, now }: Pick<Parts, 'records' | 'keys
     known,
     /** Whether this process knows that the token was exchanged for tokens of another organization. */
     isSpent: (keys: SessionKeys): boolean => isSpent(records.known(keys.subjects), keys),
-    /** Whether this process knows that a newer session has its place in the browser, also where it had ended before. */
-    isReplaced: ({ subjects, beganAt }: SessionKeys): boolean =>
-      beganAt <= (records.known(subjects)['replaced'] ?? never),
     /** The revocation that this process knows. */
     knownRevocation,
     /**
