@@ -339,9 +339,8 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'Confirm it’s you',
     'lead: We can send a code to your phone ending in 123.',
     'form to /auth/verify',
-    '  send=b',
     returnTo,
-    '  [Send a code]',
+    '  [Send a code] send=b',
     ...supportOrOther,
   ),
   'verify, code sent': page(
@@ -408,9 +407,8 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...askForKey,
     'or: or',
     'form to /auth/verify',
-    '  send=b',
     returnTo,
-    '  [Send a code] quiet',
+    '  [Send a code] quiet send=b',
     ...supportOrOther,
   ),
   'verify, key refused': refused(

@@ -244,7 +244,6 @@ const data: Readonly<Record<string, Data>> = {
   consent: {
     kind: 'consent',
     action: '/oauth/consent',
-    fields: ['action'],
     values: {
       authorization_id: 'abc',
       account: email,
@@ -301,11 +300,23 @@ describe('a page as data', () => {
         state,
         inputs.filter((name) => !view.fields.some((field) => field.name === name && field.label)),
       ]).toEqual([state, []]);
-      // A form that opens long after the page is known by its path and its button.
-      const buttons = main.includes('<form') ? view.buttons.map(({ label }) => label) : [];
+      const buttons = view.buttons.map(({ label }) => label);
       for (const text of [view.title, view.lead ?? '', ...buttons])
         expect([state, wordsOf(main)]).toEqual([state, expect.stringContaining(wordsOf(escaped(text)))]);
     }
+  });
+
+  it.each([
+    ['switch account', ['Continue as eve@example.com: account=o', 'Stay signed in as ada@example.com: stay=yes']],
+    ['verify, phone', ['Send a code: send=b']],
+    ['verify, key and app', ['Continue: ']],
+    ['sign-in, every way', ['Sign in: ']],
+    ['consent', ['Allow: action=allow', 'Deny: action=deny']],
+    ['passkeys', []],
+  ])('%s has the buttons that a form without a script can send, each with what it says', (state, expected) => {
+    const { buttons } = pageOf(states[state]).view;
+    const said = buttons.map(({ label, name, value }) => `${label}: ${name === undefined ? '' : `${name}=${value}`}`);
+    expect(said).toEqual(expected);
   });
 
   it('is named here for every kind of the adapter', () => {

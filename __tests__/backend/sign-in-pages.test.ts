@@ -44,13 +44,9 @@ const changed = (way: string): string[] =>
 const switchLead = 'lead: You’re signed in as ada@example.com . This link signs you in as eve@example.com .';
 const switchFormsOf = (other: string, account: string, id: string): string[] => [
   'form to /auth/confirm',
-  `  account=${id}`,
   returnTo,
-  `  [Continue as ${other}] quiet`,
-  'form to /auth/confirm',
-  '  stay=yes',
-  returnTo,
-  `  [Stay signed in as ${account}] quiet`,
+  `  [Continue as ${other}] quiet account=${id}`,
+  `  [Stay signed in as ${account}] quiet stay=yes`,
 ];
 const switchForms = switchFormsOf('eve@example.com', 'ada@example.com', 'o');
 const longNames = {
@@ -385,11 +381,8 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       'Switch accounts?',
       'lead: This link signs you in as eve@example.com .',
       'form to /auth/confirm',
-      '  account=o',
-      '  [Continue as eve@example.com] quiet',
-      'form to /auth/confirm',
-      '  stay=yes',
-      '  [Cancel] quiet',
+      '  [Continue as eve@example.com] quiet account=o',
+      '  [Cancel] quiet stay=yes',
     ),
   ),
   'switch account, unavailable': ofAccount(

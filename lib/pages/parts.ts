@@ -51,7 +51,7 @@ ${part.letters.map((letter, index) => html`<a href="#letter-${index}">${letter}<
     case 'or':
       return html`<p class="or">${part.label}</p>`;
     case 'hint':
-      return html`<p class="hint">${part.text}</p>`;
+      return part.text.plain !== '' && html`<p class="hint">${part.text}</p>`;
     case 'fallback':
       return html`<p class="hint" data-fallback>${part.text}</p>`;
     case 'steps':
@@ -85,7 +85,8 @@ function rowOf({ name, href, icon, details = [], actions }: Choice): Html {
     ({ href, label }) =>
       html`<a href="${safeHref(href)}" aria-label="${`${label.plain}: ${name.plain}`}">${label}</a>\n`,
   );
-  return html`<li class="row">${icon}${words} ${links}</li>\n`;
+  const ways = links.length > 0 && html`<div class="ways">\n${links}</div>`;
+  return html`<li class="row">${icon}${words}${ways}</li>\n`;
 }
 
 function buttonOf({ href, name, label = name, icon }: Choice): Html {

@@ -174,6 +174,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .choices .row { display: flex; flex-wrap: wrap; align-items: center; gap: 0 1rem; min-height: 3.5rem; padding: 0.375rem 0.875rem; }
 .choices .row a { display: inline-flex; align-items: center; width: auto; min-height: 2.75rem; padding: 0; font-size: 0.875rem; background: none; text-decoration: underline; text-decoration-thickness: 1px; }
 .choices .row .name { flex: 1 1 7rem; padding-block: 0.375rem; }
+.choices .ways { display: flex; flex-wrap: wrap; gap: 0 1rem; margin-inline-start: auto; }
 .choices .mark { flex: none; width: 2rem; height: 2rem; border-radius: 0.5rem; font-size: 0.8125rem; color: var(--ink); background: var(--hover); border: 1px solid var(--line); }
 .choices small { display: block; color: var(--soft); font-size: 0.8125rem; font-weight: 400; }
 .choices svg.start { width: 1.25rem; height: 1.25rem; stroke-width: 1.75; }

@@ -95,14 +95,18 @@ export function createTexts<Key extends string>(
 /**
  * Replaces `{name}` by values in a single pass, so that a value cannot contain another placeholder.
  *
- * @param show how markup shows a value; default: escaped text
+ * @param show how markup shows a value of this name; default: escaped text
  */
-export function fillIn(text: Text, values: Readonly<Record<string, string>>, show?: (value: string) => Html): Text {
+export function fillIn(
+  text: Text,
+  values: Readonly<Record<string, string>>,
+  show?: (value: string, name: string) => Html,
+): Text {
   const shown: HtmlValue[] = [];
   const plain = text.plain.split(/(\{\w+\})/).map((part) => {
     const value =
       Object.hasOwn(values, part.slice(1, -1)) && part.startsWith('{') ? values[part.slice(1, -1)] : undefined;
-    shown.push(value === undefined || show === undefined ? (value ?? part) : show(value));
+    shown.push(value === undefined || show === undefined ? (value ?? part) : show(value, part.slice(1, -1)));
     return value ?? part;
   });
   return textOf(plain.join(''), text.lang, shown);

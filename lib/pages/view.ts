@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import { defined } from '../tools/json.ts';
-import { fieldsOf, thisPage } from './form.ts';
+import { fieldsOf, isShown, thisPage } from './form.ts';
 import type { Field, Form, Link } from './form.ts';
 import type { Page, PageKind } from './page.ts';
 import { partsOfPage } from './parts.ts';
@@ -16,6 +16,8 @@ export interface BuiltInPage {
   readonly lang: string;
   /** Why the page is shown; the response has its status. */
   readonly error?: { readonly code: string; readonly message: string };
+  /** What comes first, where nothing failed: a step that is missing, or a time to wait for. */
+  readonly notice?: string;
   /**
    * What was entered, such as `email`, and what the form sends back in hidden fields, such as `returnTo`. Any person can write
    * these values into a URL or a form, so escape them.
@@ -53,22 +55,19 @@ export type RenderPage = (req: Request, res: Response, page: BuiltInPage) => boo
 export function pageView(page: Page): BuiltInPage {
   const { kind, heading, lead, brand, failure, values = {} } = page;
   const forms = partsOfPage(page).filter((part) => part.part === 'form');
-  const own = forms.filter(({ name }) => name === undefined);
+  const own = forms.filter((form) => form.name === undefined && isShown(form));
   const { links, labels } = waysOf(page);
   return Object.freeze({
     kind,
     title: heading.plain,
     ...(lead && { lead: lead.plain }),
     lang: brand.lang,
+    ...(!failure && page.error && { notice: page.error.message.plain }),
     ...(failure && { error: Object.freeze({ code: failure.code, message: failure.message }) }),
     values: Object.freeze(defined(values)),
     fields: frozen(fieldsOfPage(own, failure?.fields ?? {})),
     ...defined({ action: own[0]?.action }),
-    buttons: frozen(
-      own.flatMap((form) =>
-        form.buttons.map(({ label, name, value }) => ({ label: label.plain, ...defined({ name, value }) })),
-      ),
-    ),
+    buttons: frozen(buttonsOf(own)),
     links: Object.freeze(links),
     labels: Object.freeze(labels),
     choices: frozen(choicesOf(page)),
@@ -77,7 +76,7 @@ export function pageView(page: Page): BuiltInPage {
 
 /** The fields by name, and those of which only a message is known. */
 function fieldsOfPage(forms: readonly Form[], messages: Readonly<Record<string, string>>): readonly PageField[] {
-  const told = forms.flatMap((form) => [...fieldsOf(form).map(fieldOf), ...choiceOf(form)]);
+  const told = forms.flatMap((form) => fieldsOf(form).map(fieldOf));
   const names = new Set(told.map(({ name }) => name));
   const others = Object.keys(messages).filter((name) => !names.has(name));
   return [...told, ...others.map((name) => ({ name }))].map((field) => ({
@@ -90,9 +89,12 @@ function fieldOf({ name, label, hint, autocomplete }: Field): PageField {
   return { name, label: label.plain, ...defined({ hint: hint?.plain }), autocomplete };
 }
 
-/** Buttons that send a value are what the visitor fills in. */
-function choiceOf({ buttons }: Form): readonly PageField[] {
-  return [...new Set(buttons.flatMap(({ name }) => name ?? []))].map((name) => ({ name }));
+/** The buttons of the form. What posts elsewhere is among the ways on, and only the page's own script presses the button of its form. */
+function buttonsOf(forms: readonly Form[]): BuiltInPage['buttons'] {
+  const own = forms.find(({ scripted }) => scripted === undefined)?.buttons ?? [];
+  return own
+    .filter(({ action }) => action === undefined)
+    .map(({ label, name, value }) => ({ label: label.plain, ...defined({ name, value }) }));
 }
 
 /** The pages that it leads to, and the forms that are ways to one, such as "Use another account". */
@@ -108,7 +110,9 @@ function waysOf(page: Page): Pick<BuiltInPage, 'links' | 'labels'> {
   const named = [...others, ...ways.flatMap(({ name, href }) => (href === thisPage ? [] : [[name, href] as const]))];
   return {
     links: Object.fromEntries(named.map(([name, href]) => [name, withoutInvitation(href)])),
-    labels: Object.fromEntries(ways.map(({ name, label }) => [name, label.plain])),
+    labels: Object.fromEntries(
+      ways.flatMap(({ name, href, label }) => (href === thisPage ? [] : [[name, label.plain]])),
+    ),
   };
 }
 

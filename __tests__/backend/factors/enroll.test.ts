@@ -346,7 +346,7 @@ describe('a user who has a second factor', () => {
     app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
     await stepUp(visitor, factor);
     const { text } = await visitor.get('/auth/enroll');
-    const rows = [...text.matchAll(/<bdi>(.*?)<\/bdi>(.*?)<\/span> <a [^>]*>Remove/g)].map(([, name, date]) => [
+    const rows = [...text.matchAll(/<bdi>(.*?)<\/bdi>(.*?)<\/span><div class="ways">\n<a [^>]*>Remove/g)].map(([, name, date]) => [
       name,
       date,
     ]);

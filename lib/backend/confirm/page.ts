@@ -1,7 +1,6 @@
 import { html, textOf } from '../../tools/html.ts';
 import type { Text } from '../../tools/html.ts';
 import { defined } from '../../tools/json.ts';
-import type { Form } from '../../pages/form.ts';
 import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import { backToSignIn, formErrorOf, formValues, returnToOf, showPage } from '../pages/parts.ts';
@@ -74,13 +73,8 @@ export function switchPage(site: Site, request: PageRequest, state: SwitchState)
   const names = { other: account.name, ...defined({ account: signedInAs }) };
   const goOn = fillIn(text.switchButton, names, isolated);
   const stay = signedInAs === undefined ? text.cancelLink : fillIn(text.stayAsButton, names, isolated);
-  // Of equal weight: the link may be a stranger's. One element each, so that words and name wrap as one text.
-  const button = (label: Text, hidden: Form['hidden']): Form => ({
-    part: 'form',
-    action: request.localPath(settings.confirmPath),
-    hidden: { ...hidden, ...returnToOf(state) },
-    buttons: [{ label: textOf(label.plain, undefined, html`<span>${label}</span>`), look: 'quiet' }],
-  });
+  // One element each, so that words and name wrap as one text.
+  const asOne = (label: Text): Text => textOf(label.plain, undefined, html`<span>${label}</span>`);
   return showPage(site, request, {
     kind: 'switch_account',
     values: { ...formValues(state), account: account.id, email: account.name, signedInAs },
@@ -88,6 +82,17 @@ export function switchPage(site: Site, request: PageRequest, state: SwitchState)
     lead: fillIn(signedInAs === undefined ? text.switchAloneText : text.switchText, names, emphasis),
     error,
     problem: error && formErrorOf(error, text),
-    parts: [button(goOn, { account: account.id }), button(stay, { stay: 'yes' })],
+    parts: [
+      {
+        part: 'form',
+        action: request.localPath(settings.confirmPath),
+        hidden: returnToOf(state),
+        // Of equal weight: the link may be a stranger's.
+        buttons: [
+          { label: asOne(goOn), look: 'quiet', name: 'account', value: account.id },
+          { label: asOne(stay), look: 'quiet', name: 'stay', value: 'yes' },
+        ],
+      },
+    ],
   });
 }

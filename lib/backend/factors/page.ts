@@ -128,7 +128,14 @@ function askForCode(site: Site, request: PageRequest, factor: Factor, state: Ver
   const sending = { send: factor.id, ...returnToOf(state) };
   if (isPhone && !state.isSent) {
     const look = isQuiet ? ('quiet' as const) : undefined;
-    return [{ part: 'form', action, hidden: sending, buttons: [{ label: text.sendCodeButton, look }] }];
+    return [
+      {
+        part: 'form',
+        action,
+        hidden: returnToOf(state),
+        buttons: [{ label: text.sendCodeButton, look, name: 'send', value: factor.id }],
+      },
+    ];
   }
   const fields = codeFields(site, { code: 'six', isClosed, label: text.continueButton, isQuiet });
   const hidden = { factorId: factor.id, ...returnToOf(state), ...(isPhone ? openingOf(resend) : {}) };

@@ -58,8 +58,8 @@ function termsPart({ text }: Site, { brand }: PageRequest): Part | undefined {
   const { terms, privacy } = brand.links;
   if (terms === undefined || privacy === undefined) return undefined;
   const names = { terms: brand.text.terms.plain, privacy: brand.text.privacy.plain };
-  const anchorOf = (name: string): Html =>
-    html`<a href="${safeHref(name === names.terms ? terms : privacy)}">${name}</a>`;
+  const anchorOf = (words: string, name: string): Html =>
+    html`<a href="${safeHref(name === 'terms' ? terms : privacy)}">${words}</a>`;
   return { part: 'hint', text: fillIn(text.termsLine, names, anchorOf) };
 }
 

@@ -4,7 +4,7 @@ export const signUpTexts = {
   guestText: 'You’re here as a guest. Only signing up with your email keeps your data.',
   signUpButton: 'Create account',
   /** Below that button, where `links.terms` and `links.privacy` are set. `{terms}` and `{privacy}` are the texts of these links. */
-  termsLine: 'By creating an account you agree to the {terms} and the {privacy}.',
+  termsLine: 'By creating an account you agree to our {terms} and {privacy}.',
   toSignUp: 'New here?',
   toSignUpLink: 'Create an account',
   toSignIn: 'Already have an account?',
