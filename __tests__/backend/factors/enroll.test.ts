@@ -346,10 +346,9 @@ describe('a user who has a second factor', () => {
     app.supabase.addFactor(ada.email, { type: 'phone', phone: '15550123' });
     await stepUp(visitor, factor);
     const { text } = await visitor.get('/auth/enroll');
-    const rows = [...text.matchAll(/<bdi>(.*?)<\/bdi>(.*?)<\/span><div class="ways">\n<a [^>]*>Remove/g)].map(([, name, date]) => [
-      name,
-      date,
-    ]);
+    const rows = [...text.matchAll(/<bdi>(.*?)<\/bdi>(.*?)<\/span><div class="ways">\n<a [^>]*>Remove/g)].map(
+      ([, name, date]) => [name, date],
+    );
     const day = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' }).format(app.clock.now());
     const date = ` <small>${day}</small>`;
     expect(rows).toEqual([
