@@ -131,7 +131,7 @@ export interface Page {
   readonly parts: Parts;
   /** For the page as data: what was entered and what the form sends back, without what no visitor needs to see again. */
   readonly values?: Readonly<Record<string, string | undefined>>;
-  /** For the page as data: links that this page does not show. */
+  /** For the page as data: links that no part of the page names. */
   readonly links?: Readonly<Record<string, string | false | undefined>>;
   readonly stylesheet: string;
   readonly brand: Brand;

@@ -218,8 +218,6 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .actions + .actions { margin-top: 0.75rem; }
 .actions a, .actions button.link { color: var(--ink); }
 .actions form { margin: 0; }
-.actions .button { margin-bottom: 1.5rem; color: var(--accent-ink); }
-.actions .button.quiet { color: var(--ink); }
 .reference { margin: 1.5rem 0 0; color: var(--soft); font: 0.8125rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; text-align: center; overflow-wrap: anywhere; }
 .reference time { display: block; }
 footer { display: flex; flex-wrap: wrap; justify-content: center; gap: 0.25rem 1.25rem; max-width: 25.5rem; color: var(--soft); font-size: 0.8125rem; }

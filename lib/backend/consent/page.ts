@@ -8,7 +8,7 @@ import { emphasis, fillIn, isolated, lines } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { ConnectedApp, OAuthClientInfo } from '../../types.ts';
 import type { Authorization } from './oauth-server.ts';
-import { link, otherAccount, returnToOf, showPage, withReturnTo } from '../pages/parts.ts';
+import { link, otherAccount, removalParts, returnToOf, showPage } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import type { PagesTextKey } from '../pages/text.ts';
 
@@ -222,14 +222,6 @@ export function disconnectPage(
     heading: withApp(site, text.disconnectHeading, client),
     lead: text.disconnectText,
     tellsOrigin: true,
-    parts: [
-      {
-        part: 'form',
-        action: path,
-        hidden: { ...asked, ...returnToOf(state) },
-        buttons: [{ label: text.disconnectButton }],
-      },
-      link('cancel', withReturnTo(path, state), text.cancelLink),
-    ],
+    parts: removalParts(site, path, state, { asked, label: text.disconnectButton }),
   });
 }

@@ -16,10 +16,10 @@ import {
   isClosedFor,
   link,
   otherAccount,
+  removalParts,
   returnToOf,
   showPage,
   supportLink,
-  withReturnTo,
 } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import { openingOf, resendForm } from '../pages/resend.ts';
@@ -247,15 +247,7 @@ export function removePage(
     values: { returnTo: state.returnTo, ...asked, name },
     heading: fillIn(text.removeHeading, { factor: name }, isolated),
     lead: isLast ? text.removeLastText : text.removeText,
-    parts: [
-      {
-        part: 'form',
-        action,
-        hidden: { ...asked, ...returnToOf(state) },
-        buttons: [{ label: text.removeButton }],
-      },
-      link('cancel', withReturnTo(action, state), text.cancelLink),
-    ],
+    parts: removalParts(site, action, state, { asked, label: text.removeButton }),
   });
 }
 

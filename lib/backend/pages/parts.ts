@@ -7,7 +7,7 @@ import type { AuthError, AuthErrorCode } from '../../errors.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import type { Form, FormError, Link } from '../../pages/form.ts';
 import { builtInPage } from '../../pages/document.ts';
-import type { Brands, Page } from '../../pages/page.ts';
+import type { Brands, Page, Parts } from '../../pages/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem, fieldOf } from '../forms/fields.ts';
 import { tooManyCodes } from '../forms/attempts.ts';
@@ -134,6 +134,19 @@ export function backToSignIn({ text }: Site, request: PageRequest, { returnTo }:
 
 export function link(name: string, href: string, label: Text, look?: Link['look']): Link {
   return { part: 'link', name, href, label, ...defined({ look }) };
+}
+
+/** The button that removes something, and the way back. @param asked what the form says of it */
+export function removalParts(
+  { text }: Site,
+  action: string,
+  state: Pick<FormState, 'returnTo'>,
+  { asked, label }: { readonly asked: Readonly<Record<string, string>>; readonly label: Text },
+): Parts {
+  return [
+    { part: 'form', action, hidden: { ...asked, ...returnToOf(state) }, buttons: [{ label }] },
+    link('cancel', withReturnTo(action, state), text.cancelLink),
+  ];
 }
 
 /** Help with what the page cannot do, where the application names a page for it. */

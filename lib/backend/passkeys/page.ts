@@ -8,7 +8,7 @@ import type { Choice } from '../../pages/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { ceremonyFallback, ceremonyForm, ceremonyScript, keyDrawing } from '../webauthn/page.ts';
 import type { Passkey } from './passkeys.ts';
-import { formErrorOf, formValues, link, returnToOf, showPage, withReturnTo } from '../pages/parts.ts';
+import { formErrorOf, formValues, link, removalParts, returnToOf, showPage, withReturnTo } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 
 interface PasskeysState extends FormState {
@@ -116,15 +116,7 @@ export function removePasskeyPage(
     values: { returnTo: state.returnTo, ...asked, name },
     heading: fillIn(text.removeHeading, { factor: name }, isolated),
     lead: text.removePasskeyText,
-    parts: [
-      {
-        part: 'form',
-        action,
-        hidden: { ...asked, ...returnToOf(state) },
-        buttons: [{ label: text.removeButton }],
-      },
-      link('cancel', withReturnTo(action, state), text.cancelLink),
-    ],
+    parts: removalParts(site, action, state, { asked, label: text.removeButton }),
   });
 }
 
