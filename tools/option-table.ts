@@ -108,6 +108,11 @@ const sections: readonly Section[] = [
     intro: 'Both adapters. [The built-in pages](pages.md) shows what they do.',
   },
   {
+    heading: '`pages.theme`',
+    interfaceName: 'PageTheme',
+    intro: 'Both adapters. [Change the look](pages.md#change-the-look) has an example.',
+  },
+  {
     heading: '`pages` of `backendAuth`',
     interfaceName: 'BackendPagesOptions',
     intro: 'Beside [those of both adapters](#pages):',

@@ -108,6 +108,11 @@ describe('the option pages', () => {
   it.each<[string, unknown, string]>([
     ['accent', 'red', 'must be a color of the form #rgb or #rrggbb'],
     ['accent', '#12345', 'must be a color of the form #rgb or #rrggbb'],
+    ['theme', { radius: '50%' }, 'pages.theme.radius'],
+    ['theme', { font: 'url(https://evil.example/x)' }, 'must be a list of font families'],
+    ['theme', { background: 'red' }, 'must be a color of the form #rgb or #rrggbb'],
+    ['theme', { layout: 'split' }, "must be 'card' or 'plain'"],
+    ['theme', { shadow: 'none' }, 'pages.theme.shadow'],
     ['lang', 'de_DE', 'must be a BCP 47 language tag'],
     ['dir', 'up', "must be 'ltr' or 'rtl'"],
     ['logo', 'logo.svg', 'must be a root-relative path'],

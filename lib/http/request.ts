@@ -153,7 +153,7 @@ export class AuthRequest {
 
   /** The URL of the built-in pages' stylesheet, with its content hash. */
   get stylesheetUrl(): string {
-    return localPath(this, this.definition.stylesheetPath) + stylesheetQuery(this.brand.accent);
+    return localPath(this, this.definition.stylesheetPath) + stylesheetQuery(this.brand);
   }
 
   /** The sanitized path and query of the page where the person is. */

@@ -7,6 +7,7 @@ import { emblemOf } from './icons.ts';
 import type { Brand, Page, PageRequest } from './page.ts';
 import { contentOf, partsOfPage } from './parts.ts';
 import { emphasis, fillIn, initials } from './texts.ts';
+import { themeColor } from './theme.ts';
 import { pageView } from './view.ts';
 
 /** A complete built-in page without inline script and style, under a strict CSP. */
@@ -29,8 +30,8 @@ function document(shown: Page): Html {
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
 ${tellsOrigin === true && html`<meta name="referrer" content="same-origin">`}
-<meta name="theme-color" content="#ffffff" media="(prefers-color-scheme: light)">
-<meta name="theme-color" content="#16191f" media="(prefers-color-scheme: dark)">
+<meta name="theme-color" content="${themeColor(brand, 'light')}" media="(prefers-color-scheme: light)">
+<meta name="theme-color" content="${themeColor(brand, 'dark')}" media="(prefers-color-scheme: dark)">
 <title${heading.lang !== undefined && html` lang="${heading.lang}"`}>${name === undefined || title.includes(name) ? title : `${title} · ${name}`}</title>
 ${logo !== undefined && html`<link rel="icon" href="${safeHref(logo)}">`}
 <link rel="stylesheet" href="${safeHref(stylesheet)}">${script !== undefined && html`\n<script src="${safeHref(script.href)}" defer>${endOfScript}`}

@@ -1,12 +1,13 @@
 import * as v from 'valibot';
 import { isRecord } from '../tools/json.ts';
-import { parseColor } from './accent.ts';
 import { callback, group, pageUrl } from '../options/shared.ts';
 import type { OptionsOf } from '../options/shared.ts';
 import type { Brand, Brands, PageLinks } from './page.ts';
 import { acceptedLanguages, createLanguageLookup, localeOf } from './language.ts';
 import { createTexts, directionOf } from './texts.ts';
 import type { OwnTexts, SharedTextKey } from './texts.ts';
+import { colorOption, themeEntries } from './theme.ts';
+import type { PageTheme } from './theme.ts';
 import type { RenderPage } from './view.ts';
 
 const optionalText = v.optional(v.string('must be a string'));
@@ -24,15 +25,9 @@ const brandEntries = {
   /** The image for the dark color scheme. Default: `logo`. */
   logoDark: v.optional(pageUrl),
   /** The color of buttons, `#rgb` or `#rrggbb`. Text on it stays readable in both color schemes. Default: near black, near white. */
-  accent: v.optional(
-    v.pipe(
-      v.string('must be a color such as #5e6ad2'),
-      v.check(
-        (value) => parseColor(value) !== undefined,
-        'must be a color of the form #rgb or #rrggbb, such as #5e6ad2',
-      ),
-    ),
-  ),
+  accent: v.optional(colorOption),
+  /** The corners, the font, the background and the layout of every page. */
+  theme: v.optional(group<PageTheme>(themeEntries)),
   /** BCP 47 tag of the language of `text`. If that has several languages, users who accept none of them get this one. Default `en`. */
   lang: v.optional(languageTag),
   /** `ltr` or `rtl`, for pages in `lang`. Default: the direction of `lang`. */
@@ -103,8 +98,8 @@ function createBrand<TextKey extends string>(
   english: Readonly<Record<TextKey, string>>,
   own: OwnTexts<TextKey> | undefined,
   lang: string,
-  { title, logo, logoDark, accent, links = {} }: Omit<PagesOptions, 'text'>,
+  { title, logo, logoDark, accent, theme, links = {} }: Omit<PagesOptions, 'text'>,
 ): Brand<TextKey> {
   const text = createTexts(english, own, lang);
-  return { title, logo, logoDark, accent, lang, dir: directionOf(lang), links, text };
+  return { title, logo, logoDark, accent, theme, lang, dir: directionOf(lang), links, text };
 }

@@ -4,6 +4,7 @@ import type { Html, Text } from '../tools/html.ts';
 import type { Form, FormError, Link } from './form.ts';
 import type { Emblem } from './icons.ts';
 import type { SharedTextKey, Texts } from './texts.ts';
+import type { PageTheme } from './theme.ts';
 
 /** Which of the built-in pages it is. A later version may have more. */
 export type PageKind =
@@ -61,6 +62,7 @@ export interface Brand<TextKey extends string = SharedTextKey> {
   readonly logoDark: string | undefined;
   /** `#rgb` or `#rrggbb`. */
   readonly accent: string | undefined;
+  readonly theme: PageTheme | undefined;
   /** BCP 47 tag of the language of the texts. */
   readonly lang: string;
   readonly dir: 'ltr' | 'rtl';

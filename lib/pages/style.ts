@@ -1,4 +1,5 @@
-import { accentRules } from './accent.ts';
+import { lookRules, lookIn, lookQuery } from './theme.ts';
+import type { Look } from './theme.ts';
 import { createAssetHash } from '../http/reply.ts';
 
 /** The seconds after which a button of a page can open by itself: a style can wait, where a script would be needed otherwise. */
@@ -27,7 +28,7 @@ form:valid:has(> .sent:user-valid) button::after { transition: clip-path 10s 0.2
  * 4.5 : 1 at least and the edges of controls 3 : 1 (WCAG 2.2 §1.4.3, §1.4.11); targets are at least 44 px high.
  */
 export const stylesheet = `:root {
-  color-scheme: light dark;
+  color-scheme: light dark; --radius: 0.5rem;
   --ink: #16181d; --soft: #5a616d; --paper: #f4f5f7; --card: #ffffff; --field: #ffffff;
   --line: #e3e5ea; --edge: #868d99; --hover: #f4f5f7;
   --accent: #1d1f26; --accent-hover: #383b45; --accent-ink: #ffffff; --accent-edge: transparent; --ring: #3b5bdb;
@@ -52,18 +53,18 @@ body {
   margin: 0; min-height: 100vh; min-height: 100svh; padding: max(1.5rem, 12vh) 1rem 2rem;
   display: flex; flex-direction: column; align-items: center; gap: 1.25rem;
   color: var(--ink); background: var(--paper);
-  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif;
+  font: 1rem/1.5 var(--font, system-ui), system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif;
 }
 main {
   width: 100%; max-width: 25.5rem; padding: 2.25rem 2.25rem 2rem; background: var(--card);
-  border: 1px solid var(--line); border-radius: 0.875rem; box-shadow: var(--shadow);
+  border: 1px solid var(--line); border-radius: calc(1.75 * var(--radius)); box-shadow: var(--shadow);
 }
 main > :last-child { margin-bottom: 0; }
 .head { margin: 0 0 1.75rem; text-align: center; }
 .head .brand { display: flex; flex-direction: column; align-items: center; gap: 0.5rem; margin: 0 0 1rem; font-weight: 500; text-wrap: balance; overflow-wrap: anywhere; }
 .brand img { display: block; height: 2.5rem; max-width: 12rem; object-fit: contain; }
 .mark {
-  display: grid; place-items: center; width: 2.5rem; height: 2.5rem; border-radius: 0.625rem;
+  display: grid; place-items: center; width: 2.5rem; height: 2.5rem; border-radius: calc(1.25 * var(--radius));
   color: var(--accent-ink); background: var(--accent); font-size: 1.0625rem; font-weight: 600; line-height: 1;
 }
 .head .emblem { display: grid; place-items: center; width: 3rem; height: 3rem; margin: 0 auto 1rem; color: var(--soft); background: var(--hover); border-radius: 50%; }
@@ -93,7 +94,7 @@ p:has(> .button) + :is(.resend, .wait) { margin-top: -0.5rem; }
 .aside a { color: var(--soft); font-weight: 400; }
 input {
   display: block; width: 100%; min-height: 2.75rem; margin: 0; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
-  background: var(--field); border: 1px solid var(--edge); border-radius: 0.5rem; transition: border-color 0.12s;
+  background: var(--field); border: 1px solid var(--edge); border-radius: var(--radius); transition: border-color 0.12s;
 }
 input:hover { border-color: var(--soft); }
 input[aria-invalid="true"] { border-color: var(--bad); box-shadow: inset 0 0 0 1px var(--bad); }
@@ -116,7 +117,7 @@ main > .hint { margin: 0 0 1.25rem; text-align: center; text-wrap: balance; }
 .button, button {
   display: flex; align-items: center; justify-content: center; gap: 0.625rem; width: 100%; min-height: 2.75rem; margin: 0; padding: 0.5rem 1rem;
   font: inherit; font-size: 0.9375rem; font-weight: 500; line-height: 1.3; text-align: center; text-decoration: none; overflow-wrap: anywhere; cursor: pointer;
-  position: relative; color: var(--accent-ink); background: var(--accent); border: 1px solid var(--accent-edge); border-radius: 0.5rem;
+  position: relative; color: var(--accent-ink); background: var(--accent); border: 1px solid var(--accent-edge); border-radius: var(--radius);
   transition: background-color 0.12s, border-color 0.12s;
 }
 .button:hover, button:hover { background: var(--accent-hover); }
@@ -130,7 +131,7 @@ ${sentForm}
 .resend > * { grid-area: 1 / 1; margin: 0; }
 .wait {
   display: grid; place-items: center; min-height: 2.75rem; padding: 0.5rem; color: var(--soft); background: var(--hover);
-  border: 1px solid var(--line); border-radius: 0.5rem; font-size: 0.875rem; line-height: 1.3; text-align: center; text-wrap: balance;
+  border: 1px solid var(--line); border-radius: var(--radius); font-size: 0.875rem; line-height: 1.3; text-align: center; text-wrap: balance;
 }
 @keyframes opens { from { visibility: hidden; } to { visibility: visible; } }
 @keyframes closes { from { visibility: visible; } to { visibility: hidden; } }
@@ -146,7 +147,7 @@ input:focus-visible { outline-offset: 0; border-color: var(--ring); }
 input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-color: var(--bad); box-shadow: none; }
 .message, main > [role="alert"] {
   margin: 0 0 1.25rem; padding: 0.75rem 0.875rem; font-size: 0.9375rem; line-height: 1.45;
-  border: 1px solid transparent; border-radius: 0.5rem;
+  border: 1px solid transparent; border-radius: var(--radius);
 }
 .message p { margin: 0; }
 .message form { margin: 0.75rem 0 0.125rem; }
@@ -162,7 +163,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .providers.row:has(> :nth-child(5)):not(:has(> :nth-child(7))) { grid-template-columns: repeat(3, minmax(0, 1fr)); }
 .providers.row .button { height: 100%; padding-inline: 0.25rem; }
 .providers svg { flex: none; width: 1.25rem; height: 1.25rem; }
-.choices { margin: 0 0 1.25rem; padding: 0; list-style: none; border: 1px solid var(--line); border-radius: 0.625rem; overflow: hidden; }
+.choices { margin: 0 0 1.25rem; padding: 0; list-style: none; border: 1px solid var(--line); border-radius: calc(1.25 * var(--radius)); overflow: hidden; }
 .choices > li + li { border-top: 1px solid var(--line); }
 .choices a {
   display: flex; align-items: center; justify-content: flex-start; gap: 0.75rem; width: 100%; min-height: 3.5rem; padding: 0.5rem 0.875rem; text-align: start;
@@ -175,7 +176,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .choices .row a { display: inline-flex; align-items: center; width: auto; min-height: 2.75rem; padding: 0; font-size: 0.875rem; background: none; text-decoration: underline; text-decoration-thickness: 1px; }
 .choices .row .name { flex: 1 1 7rem; padding-block: 0.375rem; }
 .choices .ways { display: flex; flex-wrap: wrap; gap: 0 1rem; margin-inline-start: auto; }
-.choices .mark { flex: none; width: 2rem; height: 2rem; border-radius: 0.5rem; font-size: 0.8125rem; color: var(--ink); background: var(--hover); border: 1px solid var(--line); }
+.choices .mark { flex: none; width: 2rem; height: 2rem; border-radius: var(--radius); font-size: 0.8125rem; color: var(--ink); background: var(--hover); border: 1px solid var(--line); }
 .choices small { display: block; color: var(--soft); font-size: 0.8125rem; font-weight: 400; }
 .choices svg.start { width: 1.25rem; height: 1.25rem; stroke-width: 1.75; }
 .choices svg { flex: none; width: 1rem; height: 1rem; fill: none; stroke: var(--soft); stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
@@ -189,9 +190,9 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .scopes span { min-width: 0; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(8rem, 100%), 1fr)); gap: 0.625rem; }
 .pair button + button { margin-top: 0; }
-.qr { display: block; width: 12.5rem; max-width: 100%; height: auto; aspect-ratio: 1; margin: 0 auto 1.25rem; padding: 0.75rem; background: #ffffff; border: 1px solid var(--line); border-radius: 0.625rem; }
+.qr { display: block; width: 12.5rem; max-width: 100%; height: auto; aspect-ratio: 1; margin: 0 auto 1.25rem; padding: 0.75rem; background: #ffffff; border: 1px solid var(--line); border-radius: min(0.625rem, 1.25 * var(--radius)); }
 .secret code { user-select: all; }
-.secret { padding: 0.625rem 0.75rem; background: var(--hover); border-radius: 0.5rem; font: 0.9375rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; letter-spacing: 0.05em; text-align: center; text-wrap: balance; overflow-wrap: anywhere; }
+.secret { padding: 0.625rem 0.75rem; background: var(--hover); border-radius: var(--radius); font: 0.9375rem/1.5 ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; letter-spacing: 0.05em; text-align: center; text-wrap: balance; overflow-wrap: anywhere; }
 .steps { margin: 0 0 1.25rem; padding: 0; list-style: none; counter-reset: step; }
 .steps > li { position: relative; padding-inline-start: 2.25rem; counter-increment: step; }
 .steps > li + li { margin-top: 1.25rem; }
@@ -211,7 +212,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
   main > .steps + .actions { padding: 0; }
 }
 .letters { display: grid; grid-template-columns: repeat(auto-fill, minmax(2.75rem, 1fr)); margin: 0 0 1rem; }
-.letters a { display: grid; place-items: center; min-height: 2.75rem; font-size: 0.9375rem; border-radius: 0.5rem; }
+.letters a { display: grid; place-items: center; min-height: 2.75rem; font-size: 0.9375rem; border-radius: var(--radius); }
 .letters a:hover { background: var(--hover); }
 .group { margin: 1rem 0 0.375rem; font-size: 0.8125rem; color: var(--soft); scroll-margin-top: 1rem; }
 .actions { margin: 1.5rem 0 0; color: var(--soft); font-size: 0.9375rem; text-align: center; }
@@ -227,7 +228,7 @@ footer a { font-weight: 400; line-height: 1.5rem; }
   main { padding: 0; border: 0; border-radius: 0; box-shadow: none; }
 }
 @media (prefers-contrast: more) {
-  :root { --line: var(--edge); --edge: var(--ink); --soft: var(--ink); }
+  :root:root { --line: var(--edge); --edge: var(--ink); --soft: var(--ink); }
 }
 @media (prefers-reduced-motion: reduce) {
   *, *::before, *::after { transition: none !important; }
@@ -245,13 +246,12 @@ footer a { font-weight: 400; line-height: 1.5rem; }
 /** The content hash in its URL, so that browsers may cache it. */
 const stylesheetHash = createAssetHash(stylesheet);
 
-/** The query of its URL. @param accent `#rgb` or `#rrggbb` */
-export function stylesheetQuery(accent: string | undefined): string {
-  return `?${accent === undefined ? '' : `accent=${accent.slice(1).toLowerCase()}&`}v=${stylesheetHash()}`;
+/** The query of its URL. */
+export function stylesheetQuery(look: Look): string {
+  return `?${lookQuery(look)}v=${stylesheetHash()}`;
 }
 
-/** The stylesheet for a URL; two adapters with different accents may share one path. */
+/** The stylesheet for a URL; two adapters with different looks may share one path. */
 export function stylesheetFor(query: URLSearchParams): { readonly text: string; readonly isImmutable: boolean } {
-  const rules = accentRules(`#${query.get('accent') ?? ''}`);
-  return { text: stylesheet + (rules ?? ''), isImmutable: query.get('v') === stylesheetHash() };
+  return { text: stylesheet + lookRules(lookIn(query)), isImmutable: query.get('v') === stylesheetHash() };
 }
