@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import type { RefreshOutcome } from '../../../lib/session/source.ts';
 import { createClock } from '../../support/clock.ts';
 import {
@@ -58,3 +59,46 @@ it.each([0, 30_000])(
     expect((await visit(one, browser.header())).session?.user.id).toBe('ada');
   },
 );
+
+it('each answer that the provider gives again leads on, also after another one that it gave again', async () => {
+  const { clock, provider, one, two } = setUp(0);
+  const browsers = ['ada', 'bob', 'eve'].map((user) => createMemoryBrowser(provider.issue(user)));
+  const [, ...firsts] = browsers.map((browser) => browser.header());
+  clock.advance(tokenLifetimeMs);
+  browsers[0]!.receive(await visit(two, browsers[0]!.header()));
+  for (const browser of browsers) browser.receive(await visit(one, browser.header()));
+  clock.advance(10_000);
+  for (const userId of ['bob', 'eve']) await one.resolver.renewSession({ userId });
+  const newest = [];
+  for (const browser of browsers) {
+    browser.receive(await visit(one, browser.header()));
+    newest.push((await visit(one, browser.header())).session?.accessToken);
+  }
+  clock.advance(17_000);
+  const late = [];
+  for (const first of firsts) late.push((await visit(two, first)).session?.accessToken);
+  expect(late).toEqual(newest.slice(1));
+});
+
+it('a refresh costs the coordinator two commands, though the provider counts in seconds', async () => {
+  const clock = createClock(1_700_000_000_000);
+  const provider = createMemoryProvider(clock);
+  const shared = createShared(clock.now);
+  const refresh = async (content: MemoryContent): Promise<RefreshOutcome<MemoryContent>> => {
+    const outcome = await provider.refresh(content);
+    if (outcome.kind !== 'renewed') return outcome;
+    const issuedAt = Math.floor(clock.now() / 1_000) * 1_000;
+    return { ...outcome, content: { ...outcome.content, issuedAt, expiresAt: issuedAt + tokenLifetimeMs } };
+  };
+  const app = createMemoryApp({ clock, provider, shared, source: { refresh } });
+  const [take, settle] = [jest.spyOn(shared, 'take'), jest.spyOn(shared, 'settle')];
+  const browser = createMemoryBrowser(provider.issue('ada'));
+  for (const afterMs of [0, 900]) {
+    clock.advance(tokenLifetimeMs + afterMs);
+    take.mockClear();
+    settle.mockClear();
+    const answer = await visit(app, browser.header());
+    expect([take, settle].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+    browser.receive(answer);
+  }
+});
