@@ -203,6 +203,8 @@ export interface Resolution {
   readonly onDelivered?: () => void;
   /** Whether the cookies must still be sent; called when the head is sent, because a sign-out may have occurred meanwhile. */
   readonly isCurrent?: () => boolean;
+  /** Asks the other processes what became of these tokens, so that `isCurrent` knows it. Absent without others. Never rejects. */
+  readonly recheck?: () => Promise<unknown>;
   /** A refresh ahead of time that the request does not wait for. Never rejects. */
   readonly later?: Promise<Resolution | undefined>;
   /** Parameters of the link to the sign-in, where the ended session says what it has to name. */

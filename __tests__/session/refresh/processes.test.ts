@@ -40,6 +40,60 @@ describe('what a process knows of a token', () => {
     expect(await two.exchange('a', never)).toEqual({ answer: to('c'), isNew: false });
   });
 
+  it('is what another one has exchanged it for since, once it knows it for a second', async () => {
+    const { clock, one, two } = setUpTwo();
+    await one.exchange('a', to('b'));
+    await two.exchange('b', to('c'));
+    clock.advance(999);
+    expect((await one.exchange('a', never)).answer).toEqual(to('b'));
+    clock.advance(1);
+    expect((await one.exchange('a', never)).answer).toEqual(to('c'));
+    expect(one.settled('b')).toEqual(to('c'));
+  });
+
+  it('is confirmed by one command, at most once a second', async () => {
+    const { clock, shared, one } = setUpTwo();
+    await one.exchange('a', to('b'));
+    await one.exchange('b', to('c'));
+    clock.advance(1_000);
+    const take = jest.spyOn(shared, 'take');
+    for (const ms of [0, 999, 1]) {
+      clock.advance(ms);
+      await one.exchange('a', never);
+    }
+    expect(tokensOf(take.mock.calls)).toEqual(['c', 'c']);
+    clock.advance(7 * day);
+    expect((await one.exchange('a', never)).answer).toEqual(to('c'));
+    // It stands no longer for being confirmed.
+    clock.advance(day);
+    expect(one.settled('a')).toBeUndefined();
+  });
+
+  it('stands while the coordinator does not confirm it', async () => {
+    const { clock, shared, one, two } = setUpTwo();
+    await one.exchange('a', to('b'));
+    await two.exchange('b', to('c'));
+    clock.advance(1_000);
+    shared.isDown = true;
+    expect((await one.exchange('a', never)).answer).toEqual(to('b'));
+  });
+
+  it('is found where several others have exchanged it in turn', async () => {
+    const { clock, shared, one, two } = setUpTwo();
+    await one.exchange('a', to('b'));
+    for (const [token, next] of [
+      ['b', 'c'],
+      ['c', 'd'],
+      ['d', 'e'],
+    ] as const) {
+      one.refresh.received(token);
+      two.refresh.received(token);
+      await two.exchange(token, to(next));
+      await told();
+    }
+    expect((await setUp({ shared, clock }).exchange('a', never)).answer).toEqual(to('e'));
+  });
+
   it('ends with what that led to, which another one has exchanged and closed', async () => {
     const { clock, one, two } = setUpTwo();
     await one.exchange('a', to('b'));

@@ -121,9 +121,25 @@ export function createAnswers(now: () => number) {
 
   function set(token: string, answer: Answer, ms: number): void {
     drop(token);
-    const kept = { answer, until: now() + ms };
+    const kept = { answer, since: now(), until: now() + ms };
     if (answer.kind === 'ended') refused.set(token, kept, { ttl: ms });
     else (ms > closingMs ? open : closing).set(token, kept, ms);
+  }
+
+  /** What a token leads to, by all that this process knows, and the name of the token whose answer that is. */
+  function last(token: string): Last | undefined {
+    let found: Last | undefined;
+    let name = token;
+    for (let hops = 0; hops < maxHops; hops += 1) {
+      const next = standing(name);
+      if (next === undefined) return found;
+      const { answer, since } = next;
+      if (answer.kind === 'ended') return found ?? { name, answer, since };
+      if (answer.kind === 'renewed') found = { name, answer, since };
+      if (answer.token === name) return found;
+      name = answer.token;
+    }
+    return found;
   }
 
   return {
@@ -149,18 +165,14 @@ export function createAnswers(now: () => number) {
       set(token, found.answer, closingMs);
       return found.answer;
     },
-    /** What a token leads to, by all that this process knows. */
-    lastOf(token: string): Renewed | Ended | undefined {
-      let last: Renewed | Ended | undefined;
-      let name = token;
-      for (let hops = 0; hops < maxHops; hops += 1) {
-        const next = find(name);
-        if (next === undefined || (next.kind === 'ended' && last !== undefined)) return last;
-        if (next.kind !== 'by') last = next;
-        if (next.kind === 'ended' || next.token === name) return last;
-        name = next.token;
-      }
-      return last;
+    lastOf: (token: string): Renewed | Ended | undefined => last(token)?.answer,
+    /** When this process learned, or confirmed, that a token leads no further. In milliseconds since the epoch. */
+    sureSince: (token: string): number | undefined => last(token)?.since,
+    /** Notes that a token leads no further by now, as the other processes say. */
+    confirm(token: string): void {
+      const { name = token } = last(token) ?? {};
+      const found = standing(name);
+      if (found !== undefined) set(name, found.answer, found.until - now());
     },
     /** How many tokens were spent from one to a later one, and what the first answer has `between`; `undefined` where it does not lead there. */
     wayTo(from: string, to: string): Required<Pick<Renewed, 'steps' | 'between'>> | undefined {
@@ -201,8 +213,15 @@ export function betweenOf(
 
 interface Standing {
   readonly answer: Answer;
+  /** When this process learned of it. In milliseconds since the epoch. */
+  readonly since: number;
   /** In milliseconds since the epoch. */
   readonly until: number;
+}
+
+interface Last extends Pick<Standing, 'since'> {
+  readonly name: string;
+  readonly answer: Renewed | Ended;
 }
 
 /** Answers with a limit for all, and one for each user: many sign-ins of one account evict its own answers, and no other user's. */

@@ -152,14 +152,22 @@ async function exchangeInTurn(
 
 /** Where a browser has what the token led to, or the provider gave that again, it may have been exchanged since. */
 async function walkOn(answers: Answers, shared: SharedRefresh, found: StandingAnswer): Promise<StandingAnswer> {
-  const { answer, ms } = found;
-  if (answer.kind !== 'renewed') return found;
-  const known = answers.lastOf(answer.token) ?? answer;
-  if (ms > closingMs && !wasGivenAgain(known)) return found;
-  const next = await shared.look(answer.token).catch(() => undefined);
-  if (next?.answer.kind !== 'renewed') return found;
-  return { answer: { ...next.answer, steps: answer.steps + next.answer.steps }, ms: Math.min(ms, next.ms) };
+  let last = found;
+  for (let steps = 0; steps < maxSteps; steps += 1) {
+    const { answer, ms } = last;
+    if (answer.kind !== 'renewed') return last;
+    const known = answers.lastOf(answer.token) ?? answer;
+    if (ms > closingMs && !wasGivenAgain(known)) return last;
+    const next = await shared.look(answer.token).catch(() => undefined);
+    if (next?.answer.kind !== 'renewed') return last;
+    last = { answer: { ...next.answer, steps: answer.steps + next.answer.steps }, ms: Math.min(ms, next.ms) };
+    if (next.answer.steps === 0) return last;
+  }
+  return last;
 }
+
+/** As many tokens as requests of one page may still carry, each exchanged within 25 seconds. */
+const maxSteps = 4;
 
 /** The token whose answer is that of all after it: the browser's own one. */
 function headOf(answers: Answers, { former: [own] }: Exchange): string | undefined {
@@ -224,18 +232,24 @@ async function findLater(
   return isSpentBy(found.answer) ? found.answer : undefined;
 }
 
+/** Keeps what another process exchanged a token for. */
+export function noteStanding(answers: Answers, token: string, { answer, ms, by }: StandingAnswer): void {
+  if (by !== undefined) answers.settle(by, answer, ms);
+  const isShort = answer.kind === 'renewed' && answer.steps === 0;
+  answers.settle(token, by === undefined ? answer : { kind: 'by', token: by }, isShort ? closingMs : ms);
+  if (answer.kind === 'renewed') answers.leads(by === undefined ? [token] : [by, token], answer.token);
+}
+
 /** Another process' answer. */
 function learn(
   { answers }: ExchangeParts,
   { token }: Holder,
   { former }: Exchange,
-  { answer, ms, by }: StandingAnswer,
+  standing: StandingAnswer,
 ): Refreshed {
-  if (by !== undefined) answers.settle(by, answer, ms);
-  const isShort = answer.kind === 'renewed' && answer.steps === 0;
-  answers.settle(token, by === undefined ? answer : { kind: 'by', token: by }, isShort ? closingMs : ms);
+  const { answer, ms, by } = standing;
+  noteStanding(answers, token, standing);
   if (answer.kind !== 'renewed') return { answer, isNew: false };
-  answers.leads(by === undefined ? [token] : [by, token], answer.token);
   for (const each of by === undefined ? former : []) {
     const [way, leftMs = 0] = [answers.wayTo(each, token), answers.leftOf(each)];
     if (way === undefined) continue;

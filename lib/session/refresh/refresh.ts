@@ -7,7 +7,7 @@ import { closingMs, createAnswers, isFor, openMs, wasGivenAgain, weightOf } from
 import type { Ended, Holder, Renewed } from './answers.ts';
 import type { SharedCoordinator } from '../coordinator.ts';
 import type { Emit } from '../events.ts';
-import { exchange, VariantRefused } from './exchange.ts';
+import { exchange, noteStanding, VariantRefused } from './exchange.ts';
 import type { Exchange, ExchangeParts, Refreshed, Tell } from './exchange.ts';
 import { createOutageReport, createTelling } from '../outages.ts';
 import type { OutageReport, Telling } from '../outages.ts';
@@ -29,6 +29,11 @@ const newestMs = 10 * 60_000;
 const defaultCallLifeMs = 25_000;
 const defaultRestSeconds = 5;
 const maxRestSeconds = 60;
+/**
+ * For how long this process relies on its own knowledge of a spent token, in milliseconds: another one may exchange what it led to.
+ * Most requests that carry a spent token come within it, in the burst of a page.
+ */
+const sureMs = 1_000;
 /** About 250 bytes each. */
 const maxTokens = 20_000;
 
@@ -65,14 +70,8 @@ export function createRefresh(settings: {
       : createTell(shared, createTelling('refresh', outages, background), background);
   const parts: ExchangeParts = { answers, shared, outages, background, tell };
 
-  function settled(holder: Holder): Renewed | Ended | undefined {
-    const answer = answers.lastOf(holder.token);
-    if (answer === undefined || !isFor(answer, holder)) return undefined;
-    // Where the provider gave the token again, another process may have exchanged it since.
-    return shared === undefined || !wasGivenAgain(answer) ? answer : undefined;
-  }
-
-  const flights = createFlights(createStart(parts, settings, resting), settled, background);
+  const { settled, ask, confirm } = createKnown(parts, now);
+  const flights = createFlights({ start: createStart(parts, settings, resting), settled, confirm, background });
   return {
     /**
      * Exchanges a token once, however many requests ask for it. A slow call continues after its first caller stopped waiting, and later
@@ -86,6 +85,8 @@ export function createRefresh(settings: {
     knows: (holder: Holder): boolean => settled(holder) !== undefined || flights.has(holder.token),
     /** The holder's answer, where it is available. */
     settled,
+    /** Learns what another process exchanged a token for. Never rejects. */
+    ask,
     /** Whether an exchange failed recently, so that only a request that needs it should start the next one. */
     isResting: (token: string): boolean => resting.has(token),
     ...createNewest(now),
@@ -93,12 +94,42 @@ export function createRefresh(settings: {
   };
 }
 
+/** What this process knows of a token's answer, and how it learns what the other processes know. */
+function createKnown({ answers, shared }: ExchangeParts, now: () => number) {
+  function settled(holder: Holder): Renewed | Ended | undefined {
+    const answer = answers.lastOf(holder.token);
+    if (answer === undefined || !isFor(answer, holder)) return undefined;
+    // Where the provider gave the token again, another process may have exchanged it since.
+    return shared === undefined || !wasGivenAgain(answer) ? answer : undefined;
+  }
+
+  async function ask(token: string): Promise<void> {
+    const found = await shared?.look(token).catch(() => undefined);
+    if (found !== undefined) noteStanding(answers, token, found);
+  }
+
+  /** The answer by what other processes did lately, too. */
+  async function confirm(holder: Holder, known: Renewed | Ended): Promise<Renewed | Ended> {
+    const sureUntil = (answers.sureSince(holder.token) ?? -Infinity) + sureMs;
+    if (shared === undefined || known.kind === 'ended' || now() < sureUntil) return known;
+    await ask(known.token);
+    answers.confirm(holder.token);
+    return settled(holder) ?? known;
+  }
+
+  return { settled, ask, confirm };
+}
+
 /** One call per token at a time. */
-function createFlights(
-  start: (holder: Holder, exchanging: Exchange) => Promise<Refreshed>,
-  settled: (holder: Holder) => Renewed | Ended | undefined,
-  background: Background,
-) {
+function createFlights({
+  start,
+  settled,
+  confirm,
+  background,
+}: Pick<ReturnType<typeof createKnown>, 'settled' | 'confirm'> & {
+  readonly start: (holder: Holder, exchanging: Exchange) => Promise<Refreshed>;
+  readonly background: Background;
+}) {
   const flights = new Map<string, Promise<Refreshed>>();
 
   /** @param isLater whether the call began after this holder asked, so that its answer is as new as any */
@@ -118,8 +149,8 @@ function createFlights(
   }
 
   function run(holder: Holder, exchanging: Exchange, isLater = false): Promise<Refreshed> {
-    const answer = settled(holder);
-    if (answer !== undefined) return Promise.resolve({ answer, isNew: false });
+    const known = settled(holder);
+    if (known !== undefined) return confirm(holder, known).then((answer) => ({ answer, isNew: false }));
     const joined = flights.get(holder.token);
     if (joined !== undefined) return join(joined, holder, exchanging, isLater);
     const flight = start(holder, exchanging).finally(() => flights.delete(holder.token));

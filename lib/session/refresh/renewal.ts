@@ -335,6 +335,9 @@ export async function resolutionOf<Content>(
         newest.token,
         replaced.map(({ token }) => token),
       ),
+    ...(revocations.isShared && {
+      recheck: () => Promise.all([refresh.ask(newest.token), revocations.check(keys).catch(() => undefined)]),
+    }),
     // A slow response must not bring back tokens that were exchanged or replaced meanwhile.
     isCurrent: () =>
       revocations.knownRevocation(keys) === undefined &&
