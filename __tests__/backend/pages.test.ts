@@ -361,8 +361,8 @@ describe('the sign-in form', () => {
 
   it('offers single sign-on as a second button, and sign-up as a link', () => {
     const markup = markupOf(signInPage(siteOf({ sso: true }), request, state));
-    expect(markup).toContain(
-      '<a class="button quiet" href="/auth/sso?returnTo=%2Faccount%3Ftab%3D1">Single sign-on</a>',
+    expect(markup).toMatch(
+      /<p class="or">or<\/p>\n<p><a class="button quiet" href="\/auth\/sso\?returnTo=%2Faccount%3Ftab%3D1"><svg class="icon".*<\/svg>Single sign-on<\/a>/,
     );
     expect(markup).toMatch(/New here\? <a href="\/auth\/signup/);
   });

@@ -1,7 +1,9 @@
 import { html, render, textOf } from '../../lib/tools/html.ts';
 import type { Text } from '../../lib/tools/html.ts';
 import { builtInPage, signingOutPage, signOutPage } from '../../lib/pages/document.ts';
-import type { Page } from '../../lib/pages/page.ts';
+import type { Form, Link } from '../../lib/pages/form.ts';
+import type { List, Page, Parts } from '../../lib/pages/page.ts';
+import { contentOf, partsOfPage } from '../../lib/pages/parts.ts';
 import { createBrands } from '../../lib/pages/options.ts';
 import type { PagesOptions } from '../../lib/pages/options.ts';
 import { initials, sharedText } from '../../lib/pages/texts.ts';
@@ -213,5 +215,67 @@ describe('the pages of sign-out', () => {
     expect(markup).toContain(`<p><a class="button" href="${url.replace('&', '&amp;')}">Continue</a></p>`);
     expect(policy).toContain("; form-action 'none'; ");
     expect(view).toMatchObject({ kind: 'signing_out', title: 'Signing you out', links: { continue: url } });
+  });
+});
+
+describe('several ways', () => {
+  const brand = brandOf({});
+  const form = (...looks: readonly ('main' | 'quiet')[]): Form => ({
+    part: 'form',
+    action: '/send',
+    buttons: looks.map((look) => ({ label: textOf(look), ...(look === 'quiet' && { look }) })),
+  });
+  const scripted = (look: 'main' | 'quiet'): Form => ({
+    ...form(look),
+    scripted: { marks: html` data-passkey="get" hidden`, after: html`<div role="alert"></div>` },
+  });
+  const main = form('main');
+  const list: List = { part: 'list', look: 'buttons', choices: [{ name: textOf('provider'), href: '/p' }] };
+  const rows: List = { part: 'list', choices: [{ name: textOf('provider'), href: '/p' }] };
+  const quiet: Link = { part: 'link', name: 'sso', href: '/sso', label: textOf('quiet'), look: 'quiet' };
+  const words: Parts = [{ part: 'link', name: 'signUp', href: '/new', label: textOf('words') }];
+
+  /** What stands one below the other; `(…)` is a form that only a script shows. */
+  function orderOf(...ways: readonly Parts[]): string {
+    const markup = render(contentOf({ parts: [{ part: 'ways', or: textOf('or'), ways }], brand, error: undefined }));
+    return [...markup.matchAll(/<form[^>]* hidden>|<\/form>|>(or|main|quiet|provider|words)</g)]
+      .map(([tag, word]) => word ?? (tag.startsWith('</') ? ')' : '('))
+      .join(' ')
+      .replaceAll(/(?<!\([^)]*) \)/g, '');
+  }
+
+  it.each<[string, string, readonly Parts[]]>([
+    ['quiet ways, then the main one', 'provider or main', [[list], [main]]],
+    ['the main way, then quiet ones', 'main or quiet', [[main], [quiet]]],
+    ['the main way between quiet ones', 'provider or main or quiet', [[list], [main], [quiet], words].slice(0, 3)],
+    ['quiet ways alone', 'provider quiet', [[list], [quiet]]],
+    ['one way alone', 'main', [[], [main], [undefined, false]]],
+    ['the main way, then links below the buttons', 'main words', [[main], words]],
+    ['a form with both', 'main or quiet quiet', [[form('main', 'quiet')], [quiet]]],
+    ['the main way, then rows', 'main or provider', [[main], [rows]]],
+    ['the main way, then what only a script shows', 'main ( or quiet )', [[main], [scripted('quiet')]]],
+    ['the same beside what is always there', 'main or ( quiet ) quiet', [[main], [scripted('quiet')], [quiet]]],
+    ['the same after a quiet one', 'main or quiet ( quiet )', [[form('main', 'quiet')], [scripted('quiet')]]],
+    ['a main way that only a script shows', '( main or ) quiet', [[scripted('main')], [form('quiet')]]],
+    ['quiet ways, then that one', 'provider ( or main )', [[list], [scripted('main')]]],
+  ])(
+    'puts "or" where the main way and quiet ones meet, and hides it with what a script shows: %s',
+    (_name, order, ways) => {
+      expect(orderOf(...ways)).toBe(order);
+    },
+  );
+
+  it('puts no "or" between buttons of other pages', () => {
+    const parts = [main, quiet, form('main', 'quiet')];
+    expect(render(contentOf({ parts, brand, error: undefined }))).not.toContain('class="or"');
+  });
+
+  it('knows the parts of each way as those of the page', () => {
+    expect(
+      partsOfPage({
+        parts: [{ part: 'ways', or: textOf('or'), ways: [[list], [main, false], words] }],
+        error: undefined,
+      }),
+    ).toEqual([list, main, ...words]);
   });
 });

@@ -89,6 +89,8 @@ export interface Link {
   readonly label: Text;
   /** Default: one of the page's links, below its buttons. */
   readonly look?: 'button' | 'quiet';
+  /** Of a button. */
+  readonly icon?: Html;
   /** Words in front of it. */
   readonly before?: Text;
 }
@@ -101,17 +103,30 @@ export function isShown({ wait }: Form): boolean {
 /** Tells the stylesheet that the form around it was sent. It has no name, so the browser does not send it. */
 const sentMark: Html = html`<input type="checkbox" class="sent" hidden>\n`;
 
+/** "or" in a form that is one of several ways. */
+export interface Or {
+  readonly label: Text;
+  /** Whether it stands above the form's buttons, and hides with them. */
+  readonly before: boolean;
+  /** The same below them. */
+  readonly after: boolean;
+}
+
+export function orOf(label: Text): Html {
+  return html`<p class="or">${label}</p>`;
+}
+
 /** @param error of the page */
-export function formOf(form: Form, error: FormError | undefined): Html {
+export function formOf(form: Form, error: FormError | undefined, or?: Or): Html {
   const { wait, look } = form;
   if (wait === undefined)
-    return look === 'aside' ? html`<div class="actions">${markupOf(form, error)}</div>` : markupOf(form, error);
+    return look === 'aside' ? html`<div class="actions">${markupOf(form, error)}</div>` : markupOf(form, error, or);
   const words = html`<p class="wait">${wait.words}</p>`;
   if (wait.opensAfter === undefined) return words;
   return html`<div class="resend in-${wait.opensAfter}">${words}\n${markupOf(form, error)}</div>`;
 }
 
-function markupOf(form: Form, error: FormError | undefined): Html {
+function markupOf(form: Form, error: FormError | undefined, or?: Or): Html {
   const { action, hidden = {}, account, look, scripted } = form;
   const shown = fieldsOf(form);
   const inputs = Object.entries(hidden).map(
@@ -120,9 +135,14 @@ function markupOf(form: Form, error: FormError | undefined): Html {
   const username =
     account !== undefined &&
     html`<input type="text" name="username" autocomplete="username" value="${account}" hidden>\n`;
-  const buttons = form.buttons.map((button) => html`${buttonOf(button)}\n`);
+  const word = or && html`${orOf(or.label)}\n`;
+  const buttons = form.buttons.map((button, index, all) => {
+    // The first quiet one after the main one.
+    const isOther = button.look === 'quiet' && index > 0 && all[index - 1]?.look === undefined;
+    return html`${isOther && word}${buttonOf(button)}\n`;
+  });
   return html`<form method="post" action="${safeHref(action)}"${scripted?.marks}>
-${inputs}${username}${shown.map((field) => html`${fieldOf(field, error, field === shown.at(-1))}\n`)}${look === 'pair' ? html`<div class="pair">\n${buttons}</div>\n` : buttons}${scripted === undefined ? sentMark : scripted.after}</form>`;
+${inputs}${username}${shown.map((field) => html`${fieldOf(field, error, field === shown.at(-1))}\n`)}${or?.before === true && word}${look === 'pair' ? html`<div class="pair">\n${buttons}</div>\n` : buttons}${scripted === undefined ? sentMark : scripted.after}${or?.after === true && word}</form>`;
 }
 
 function buttonOf({ label, look, icon, name, value, action, isClosed = false, hasFocus = false }: Button): Html {
@@ -221,7 +241,7 @@ function attributes(values: Readonly<Record<string, string | boolean | undefined
 export const thisPage = '';
 
 /** The link itself. @param classes of the element */
-export function anchor({ href, label }: Pick<Link, 'href' | 'label'>, classes?: string): Html {
+export function anchor({ href, label }: Pick<Link, 'href' | 'label'>, classes?: string, icon?: Html): Html {
   const mark = classes !== undefined && html` class="${classes}"`;
-  return html`<a${mark} href="${href === thisPage ? thisPage : safeHref(href)}">${label}</a>`;
+  return html`<a${mark} href="${href === thisPage ? thisPage : safeHref(href)}">${icon}${label}</a>`;
 }

@@ -37,5 +37,16 @@ export function rowIcon(drawing: Html): Html {
   return html`<svg class="start" viewBox="0 0 24 24" aria-hidden="true">${drawing}</svg>`;
 }
 
+/** In front of a button's words. @param drawing the same */
+export function buttonIcon(drawing: Html): Html {
+  return html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">${drawing}</svg>`;
+}
+
+export const envelopeIcon: Html = buttonIcon(drawings.envelope);
+/** An organization. */
+export const buildingIcon: Html = buttonIcon(
+  html`<path d="M5 20.5v-16h9v16M14 9.5h5v11M2.5 20.5h19M8.5 8.5h2m-2 4h2m-2 4h2m6-3h.1m-.1 3.5h.1"/>`,
+);
+
 /** At the end of a row that leads on; the stylesheet turns it in languages that are written from right to left. */
 export const chevron: Html = html`<svg class="on" viewBox="0 0 24 24" aria-hidden="true"><path d="m9 5 7 7-7 7"/></svg>`;

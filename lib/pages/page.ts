@@ -161,7 +161,7 @@ export type Part =
   | List
   /** The letters of the lists after it. */
   | { readonly part: 'letters'; readonly label: Text; readonly letters: readonly string[] }
-  | { readonly part: 'or'; readonly label: Text }
+  | Ways
   | { readonly part: 'hint'; readonly text: Text }
   /** For browsers without a script, or without what the script needs. */
   | { readonly part: 'fallback'; readonly text: Text }
@@ -169,6 +169,13 @@ export type Part =
   | { readonly part: 'steps'; readonly steps: readonly { readonly text: Text; readonly parts: Parts }[] }
   /** What no other page has. Visitors fill in and follow nothing in it. */
   | { readonly part: 'markup'; readonly markup: Html };
+
+/** Several ways to do the same thing, each with its parts. Where the main one and quiet ones meet, "or" stands between them. */
+export interface Ways {
+  readonly part: 'ways';
+  readonly or: Text;
+  readonly ways: readonly Parts[];
+}
 
 /** A condition may leave out a part. */
 export type Parts = readonly (Part | false | undefined)[];

@@ -1,9 +1,9 @@
 import { html, safeHref } from '../tools/html.ts';
 import type { Html, HtmlValue } from '../tools/html.ts';
-import { anchor, fieldsOf, formOf } from './form.ts';
-import type { FormError, Link } from './form.ts';
+import { anchor, fieldsOf, formOf, orOf } from './form.ts';
+import type { FormError, Link, Or } from './form.ts';
 import { chevron } from './icons.ts';
-import type { Brand, Choice, List, Page, Part, Parts } from './page.ts';
+import type { Brand, Choice, List, Page, Part, Parts, Ways } from './page.ts';
 import { duration, fillIn } from './texts.ts';
 
 /** The parts of a page with the error above them. */
@@ -24,6 +24,7 @@ export function partsOfPage({ error, remedy = [], parts }: Pick<Page, 'error' | 
 function everyPart(parts: Parts): readonly Part[] {
   return parts.flatMap((part) => {
     if (part === undefined || part === false) return [];
+    if (part.part === 'ways') return everyPart(part.ways.flat());
     return part.part === 'steps' ? [part, ...part.steps.flatMap((step) => everyPart(step.parts))] : [part];
   });
 }
@@ -33,14 +34,55 @@ function fieldNames(parts: Parts): readonly string[] {
   return everyPart(parts).flatMap((part) => (part.part === 'form' ? fieldsOf(part).map(({ name }) => name) : []));
 }
 
-function partsOf(parts: Parts, error: FormError | undefined): HtmlValue {
-  return parts.map((part) => part !== undefined && part !== false && html`${partOf(part, error)}\n`);
+function partsOf(parts: Parts, error: FormError | undefined, or?: Or): HtmlValue {
+  return parts.map((part) => part !== undefined && part !== false && html`${partOf(part, error, or)}\n`);
 }
 
-function partOf(part: Part, error: FormError | undefined): HtmlValue {
+function waysOf({ or: label, ways }: Ways, error: FormError | undefined): HtmlValue {
+  const shown = ways.map(wayOf);
+  const weighed = shown.filter(({ first }) => first !== undefined);
+  const isEdge = (before: Way | undefined, after: Way | undefined): boolean =>
+    before !== undefined && after !== undefined && before.last !== after.first;
+  return shown.map((way) => {
+    const at = weighed.indexOf(way);
+    const [before, after, later] = at < 0 ? [] : [weighed[at - 1], weighed[at + 1], weighed.slice(at + 1)];
+    // "or" hides with what only a script shows, where nothing else of this kind stands beside it.
+    const hides = way.isScripted && later?.some(({ first, isScripted }) => first === way.first && !isScripted) !== true;
+    const opens = isEdge(before, way) && before?.isScripted !== true;
+    const or = { label, before: opens && hides, after: isEdge(way, after) && way.isScripted };
+    return [opens && !hides && html`${orOf(label)}\n`, partsOf(way.parts, error, or)];
+  });
+}
+
+interface Way {
+  readonly parts: Parts;
+  /** The look of its first and of its last button: the main one has none. */
+  readonly first: Weight | undefined;
+  readonly last: Weight | undefined;
+  readonly isScripted: boolean;
+}
+
+type Weight = 'main' | 'quiet';
+
+/** What it looks like beside others: links below the buttons, and words, do not count. */
+function wayOf(parts: Parts): Way {
+  for (const part of everyPart(parts)) {
+    if (part.part === 'form') {
+      const weights = part.buttons.map(({ look }): Weight => (look === undefined ? 'main' : 'quiet'));
+      return { parts, first: weights[0], last: weights.at(-1), isScripted: part.scripted !== undefined };
+    }
+    const isMain = part.part === 'link' && part.look === 'button';
+    const isQuiet = part.part === 'list' || (part.part === 'link' && part.look === 'quiet');
+    const weight = isMain ? 'main' : 'quiet';
+    if (isMain || isQuiet) return { parts, first: weight, last: weight, isScripted: false };
+  }
+  return { parts, first: undefined, last: undefined, isScripted: false };
+}
+
+function partOf(part: Part, error: FormError | undefined, or?: Or): HtmlValue {
   switch (part.part) {
     case 'form':
-      return formOf(part, error);
+      return formOf(part, error, or);
     case 'link':
       return linkOf(part);
     case 'list':
@@ -48,8 +90,8 @@ function partOf(part: Part, error: FormError | undefined): HtmlValue {
     case 'letters':
       return html`<nav class="letters" aria-label="${part.label.plain}">
 ${part.letters.map((letter, index) => html`<a href="#letter-${index}">${letter}</a>\n`)}</nav>`;
-    case 'or':
-      return html`<p class="or">${part.label}</p>`;
+    case 'ways':
+      return waysOf(part, error);
     case 'hint':
       return part.text.plain !== '' && html`<p class="hint">${part.text}</p>`;
     case 'fallback':
@@ -62,10 +104,10 @@ ${part.steps.map((step) => html`<li><p>${step.text}</p>\n${partsOf(step.parts, e
   }
 }
 
-function linkOf({ look, before, ...link }: Link): Html {
+function linkOf({ look, before, icon, ...link }: Link): Html {
   if (look === undefined)
     return html`<p class="actions">${before !== undefined && html`${before} `}${anchor(link)}</p>`;
-  return html`<p>${anchor(link, look === 'quiet' ? 'button quiet' : 'button')}</p>`;
+  return html`<p>${anchor(link, look === 'quiet' ? 'button quiet' : 'button', icon)}</p>`;
 }
 
 function listOf({ choices, heading, look }: List): HtmlValue {

@@ -2,6 +2,7 @@ import type { BackendContext } from '../context.ts';
 import type { Feature } from '../feature.ts';
 import type { SignInPart } from '../slots.ts';
 import { offers } from '../options.ts';
+import { envelopeIcon } from '../../pages/icons.ts';
 import { withReturnTo } from '../pages/parts.ts';
 import { codeAddressForm } from './page.ts';
 import { codeRoute } from './route.ts';
@@ -10,7 +11,7 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
   const action = request.localPath(site.settings.codePath);
   return {
     form: ({ autocomplete }) => codeAddressForm(site, request, { ...state, autocomplete }),
-    button: { label: site.text.toCodeButton, look: 'quiet', action },
+    button: { label: site.text.toCodeButton, look: 'quiet', icon: envelopeIcon, action },
     links: { code: withReturnTo(action, state) },
   };
 };

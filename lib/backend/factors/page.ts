@@ -56,8 +56,15 @@ export function verifyPage(site: Site, request: PageRequest, state: VerifyState)
     isStep: true,
     ...(key && { script: ceremonyScript(site, request, settings.verifyPath) }),
     parts: [
-      ...askForKey(site, request, state),
-      ...(factor === undefined ? [] : askForCode(site, request, factor, state)),
+      {
+        part: 'ways',
+        or: text.or,
+        ways: [
+          askForKey(site, request, state),
+          factor === undefined ? [] : askForCode(site, request, factor, state),
+          otherFactors(site, request, state),
+        ],
+      },
       // An administrator has removed the last factor.
       factor === undefined &&
         key === undefined && {
@@ -66,7 +73,6 @@ export function verifyPage(site: Site, request: PageRequest, state: VerifyState)
           hidden: returnToOf(state),
           buttons: [{ label: text.continueButton }],
         },
-      ...otherFactors(site, request, state),
       ...(factors.length > 0 ? [lostFactor(site, request)] : []),
       otherAccount(site, request, state),
     ],
@@ -103,7 +109,6 @@ function askForKey(site: Site, request: PageRequest, state: VerifyState): Parts 
     isQuiet: false,
     hasFocus: true,
     isAgain: state.isAgain,
-    ...(!isAlone && { or: text.or }),
   });
   return [isAlone && ceremonyFallback(site), form];
 }
@@ -161,10 +166,7 @@ function otherFactors(site: Site, request: PageRequest, state: VerifyState): Par
     href: urlOf(site, request, factor, state),
     icon: factorIcon(factor),
   }));
-  return [
-    { part: 'or', label: site.text.or },
-    { part: 'list', choices },
-  ];
+  return [{ part: 'list', choices }];
 }
 
 const phoneIcon = html`<rect x="7" y="2.5" width="10" height="19" rx="2.5"/><path d="M11 18h2"/>`;

@@ -22,7 +22,6 @@ export function signInPage(site: Site, request: PageRequest, state: SignInState)
   const general = state.error && formErrorOf(state.error, text);
   // A visitor who needs the confirmation email again does not need the password field.
   const resend = resendForm(site, request, state);
-  const isAlone = shown.every(({ form, below }) => form === undefined && below === undefined);
   const own = form?.form?.({
     autocomplete: shown.find(({ autocomplete }) => autocomplete)?.autocomplete ?? 'username',
     buttons: shown.flatMap((each) => (each === form ? [] : (each.button ?? []))),
@@ -43,9 +42,15 @@ export function signInPage(site: Site, request: PageRequest, state: SignInState)
     isStep: true,
     script,
     parts: [
-      ...buttonsOf(site, request, state, isAlone),
-      own && (resend === undefined ? focused(own, focusOf(email, problem)) : own),
-      ...shown.flatMap(({ below = [] }) => below),
+      {
+        part: 'ways',
+        or: text.or,
+        ways: [
+          buttonsOf(site, request, state),
+          [own && (resend === undefined ? focused(own, focusOf(email, problem)) : own)],
+          ...shown.map(({ below = [] }) => below),
+        ],
+      },
       ...(hasNoAddress ? waysWithoutAddress(site, request, state) : []),
     ],
   });
@@ -85,10 +90,9 @@ function resendForm(
   };
 }
 
-/** The buttons above a form that signs in or signs up. @param isAlone whether nothing to choose follows them */
-export function buttonsOf(site: Site, request: PageRequest, state: FormState, isAlone = false): Parts {
-  const all = site.signIn.flatMap(({ buttons }) => buttons?.(site, request, state) ?? []);
-  return [...all, all.length > 0 && !isAlone && { part: 'or', label: site.text.or }];
+/** The buttons above a form that signs in or signs up. */
+export function buttonsOf(site: Site, request: PageRequest, state: FormState): Parts {
+  return site.signIn.flatMap(({ buttons }) => buttons?.(site, request, state) ?? []);
 }
 
 /** Names the product, unless the application overrides only the heading without a title. */

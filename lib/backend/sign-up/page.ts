@@ -1,6 +1,7 @@
 import { html, safeHref } from '../../tools/html.ts';
 import type { Html } from '../../tools/html.ts';
 import type { AuthError } from '../../errors.ts';
+import type { Form } from '../../pages/form.ts';
 import type { Part } from '../../pages/page.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
@@ -14,10 +15,9 @@ import { buttonsOf } from '../pages/sign-in.ts';
 
 /** Provider buttons, email and a new password. */
 export function signUpPage(site: Site, request: PageRequest, state: FormState & { readonly isGuest?: boolean }): Reply {
-  const { settings, text } = site;
-  const { email } = state;
+  const { text } = site;
   const problem = state.error && formErrorOf(state.error, text);
-  const focus = focusOf(email, problem);
+  const focus = focusOf(state.email, problem);
   return showPage(site, request, {
     kind: 'sign_up',
     values: formValues(state),
@@ -28,29 +28,34 @@ export function signUpPage(site: Site, request: PageRequest, state: FormState & 
     problem,
     isStep: true,
     parts: [
-      ...buttonsOf(site, request, state),
-      {
-        part: 'form',
-        action: request.localPath(settings.signupPath),
-        hidden: returnToOf(state),
-        fields: [
-          emailField(site, { value: email, hasFocus: focus === 'email' }, 'email'),
-          {
-            name: 'password',
-            type: 'password',
-            label: text.password,
-            autocomplete: 'new-password',
-            hint: passwordHint(site),
-            minLength: site.passwordRule.minLength(),
-            hasFocus: focus === 'password',
-          },
-        ],
-        buttons: [{ label: text.signUpButton }],
-      },
+      { part: 'ways', or: text.or, ways: [buttonsOf(site, request, state), [signUpForm(site, request, state, focus)]] },
       termsPart(site, request),
       { ...link('signIn', request.signInUrl(state.returnTo), text.toSignInLink), before: text.toSignIn },
     ],
   });
+}
+
+function signUpForm(site: Site, request: PageRequest, state: FormState, focus: string): Form {
+  const { settings, text } = site;
+  const { email } = state;
+  return {
+    part: 'form',
+    action: request.localPath(settings.signupPath),
+    hidden: returnToOf(state),
+    fields: [
+      emailField(site, { value: email, hasFocus: focus === 'email' }, 'email'),
+      {
+        name: 'password',
+        type: 'password',
+        label: text.password,
+        autocomplete: 'new-password',
+        hint: passwordHint(site),
+        minLength: site.passwordRule.minLength(),
+        hasFocus: focus === 'password',
+      },
+    ],
+    buttons: [{ label: text.signUpButton }],
+  };
 }
 
 /** What the application asks its users to agree to, where it names both pages. */

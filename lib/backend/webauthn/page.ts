@@ -2,6 +2,7 @@ import { html } from '../../tools/html.ts';
 import type { Html, Text } from '../../tools/html.ts';
 import { defined } from '../../tools/json.ts';
 import type { Form } from '../../pages/form.ts';
+import { buttonIcon } from '../../pages/icons.ts';
 import type { PageScript, Part } from '../../pages/page.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import { scriptQuery } from './script-route.ts';
@@ -26,8 +27,6 @@ interface CeremonyFormParts {
   readonly isAgain?: boolean | undefined;
   /** Whether the button has the first focus, once the script shows it. */
   readonly hasFocus?: boolean;
-  /** Between the button and what else the page offers. It hides with the button. */
-  readonly or?: Text;
 }
 
 /** One button, for browsers with a script. The texts are for what only the browser can know. */
@@ -40,7 +39,8 @@ export function ceremonyForm({ text }: Site, request: PageRequest, parts: Ceremo
   const after = html`<div role="alert">
 <p class="hint" data-error="NotAllowedError" hidden>${text.passkeyCanceled}</p>
 ${known}<p class="hint" data-error="" hidden>${text.passkeyFailed}</p>
-</div>${parts.or && html`<p class="or">${parts.or}</p>`}`;
+</div>
+`;
   return {
     part: 'form',
     ...defined({ name }),
@@ -69,7 +69,7 @@ export function ceremonyScript({ settings }: Pick<Site, 'settings'>, request: Pa
 
 /** A key, for passkeys and security keys. */
 export const keyDrawing: Html = html`<circle cx="8" cy="15.5" r="4.5"/><path d="m11.3 12.3 8.2-8.3M16 7.5l3 3M18 5.5l1.5 1.5"/>`;
-const keyIcon = html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">${keyDrawing}</svg>`;
+const keyIcon = buttonIcon(keyDrawing);
 
 /** Whether the visitor's answer came too late for the first time, so that the script asks once more. */
 export function asksAgain({ error }: Pick<FormState, 'error'>, wasAgain: boolean): boolean {
