@@ -15,6 +15,7 @@ import type { MemoryAppSetup, MemoryContent } from '../../support/memory-session
 import type { Session } from '../../../lib/types.ts';
 import type { SharedCoordinator } from '../../../lib/session/coordinator.ts';
 import { forever, hash } from '../../../lib/session/ended/record.ts';
+import { VariantRefused } from '../../../lib/session/refresh/exchange.ts';
 import { createShared } from '../../support/shared-memory.ts';
 
 afterEach(() => jest.restoreAllMocks());
@@ -122,14 +123,14 @@ describe('a renewal', () => {
       },
     }));
     const { clock } = app;
-    await expect(visitNow()).rejects.toMatchObject({ code: 'token_rejected' });
+    await expect(visitNow()).rejects.toMatchObject({ code: 'provider_unavailable', retryAfter: 1 });
     expect(provider.calls).toHaveLength(4);
     expect(browser.cookie).toBeDefined();
   });
 
   it('that has expired unused is renewed while the coordinator is down', async () => {
     const shared = createShared();
-    const { clock, visitNow } = setUp(() => ({ shared }));
+    const { clock, visitNow } = setUp(() => (shared === undefined ? {} : { shared }));
     await visitNow();
     clock.advance(tokenLifetimeMs);
     shared.isDown = true;
@@ -353,6 +354,33 @@ it('a request whose headers are sent uses an answer that is due, and spends no t
   expect([provider.calls, app.eventTypes()]).toEqual([['refresh-1'], ['session_refreshed']]);
 });
 
+it.each([
+  ['alone', undefined],
+  ['beside other processes', createShared()],
+])(
+  'a request whose headers are sent spends no token after a switch that it waited for was refused, %s',
+  async (_where, shared) => {
+    const gate = Promise.withResolvers<undefined>();
+    const { app, provider, browser } = setUp(() => (shared === undefined ? {} : { shared }));
+    const refresh = async (): Promise<never> => {
+      await gate.promise;
+      throw new VariantRefused('south', new Error('refused'));
+    };
+    const switching = app.resolver.switchSession(
+      browser.header(),
+      { name: 'south', isReached: () => false, refresh },
+      {},
+    );
+    await settled();
+    const late = visit(app, browser.header(), () => true);
+    await settled();
+    gate.resolve(undefined);
+    await expect(switching).rejects.toThrow(VariantRefused);
+    expect(await late).toMatchObject({ session: null, cookies: [] });
+    expect([provider.calls, app.eventTypes()]).toEqual([[], ['refresh_skipped']]);
+  },
+);
+
 it('an answer that is due is used while the provider is down', async () => {
   const { app, clock, provider, visitNow } = setUp();
   await visitNow();
@@ -390,7 +418,7 @@ it('the end of a session is reported once, however many requests wait for the re
 it('a switch for which the provider says that the session has ended spends no token', async () => {
   const shared = createShared();
   const merge = jest.spyOn(shared, 'merge');
-  const { app, content, provider, browser } = setUp(() => ({ shared }));
+  const { app, content, provider, browser } = setUp(() => (shared === undefined ? {} : { shared }));
   provider.revoke(content.sessionId);
   const variant = { name: 'south', isReached: () => false, refresh: (held: MemoryContent) => provider.refresh(held) };
   expect((await app.resolver.switchSession(browser.header(), variant, {})).session).toBeNull();

@@ -102,3 +102,27 @@ it('a refresh costs the coordinator two commands, though the provider counts in 
     browser.receive(answer);
   }
 });
+
+it('a process asks what an answer led to no more once eight answers are as new as its clock says', async () => {
+  const clock = createClock();
+  const shared = createShared(clock.now);
+  let behindMs = 30_000;
+  const app = createMemoryApp({
+    clock: { ...clock, now: () => clock.now() - behindMs },
+    shared,
+    provider: createMemoryProvider(clock),
+  });
+  const browser = createMemoryBrowser(app.provider.issue('ada'));
+  const take = jest.spyOn(shared, 'take');
+  const looks = async (): Promise<number> => {
+    clock.advance(tokenLifetimeMs + 30_000);
+    take.mockClear();
+    browser.receive(await visit(app, browser.header()));
+    return take.mock.calls.filter(([, attempt]) => attempt === undefined).length;
+  };
+  const found = [await looks()];
+  // The clock is set right.
+  behindMs = 0;
+  for (let refresh = 0; refresh < 10; refresh += 1) found.push(await looks());
+  expect(found).toEqual([0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0]);
+});

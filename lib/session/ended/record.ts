@@ -73,7 +73,7 @@ export const forever = 8_640_000_000_000_000;
 export const emptyRecord: SessionRecord = {};
 
 /** How far the clock may be ahead that a session's start or a token's time was read from. */
-const skewMs = 60_000;
+export const skewMs = 60_000;
 /** The names of each kind with a colon that a record holds at most; the latest are kept. */
 const maxNames = 8;
 

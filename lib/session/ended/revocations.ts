@@ -15,6 +15,7 @@ import {
   reopenedName,
   sparedName,
   isSpent,
+  skewMs,
   spentName,
   standingOf,
 } from './record.ts';
@@ -250,7 +251,8 @@ function createRenewing({ records, keysOf, subjectOf, now }: Pick<Parts, 'record
       if (session === undefined) return;
       const { [awaitedName(newer)]: awaited = never, [lastsName(newer)]: lasts = never } = records.known([session]);
       const until = newer.expiresAt;
-      if (awaited > now() && Math.max(awaited, lasts) < until)
+      // This clock may be ahead of that of the stream's process.
+      if (awaited + skewMs > now() && Math.max(awaited, lasts) < until)
         await records.tell(session, { [lastsName(newer)]: until }, tokenMs);
     },
     /** What `extend` said, or a later stream of the session, as far as this process knows. In milliseconds since the epoch. */

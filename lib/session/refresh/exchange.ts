@@ -35,6 +35,8 @@ export interface Exchange {
   readonly former: readonly string[];
   /** The name of the variant, where this is one. */
   readonly variant?: string | undefined;
+  /** Whether this request may exchange the token itself. Otherwise it only gets an answer that is there or under way. */
+  readonly mayStart?: () => boolean;
   readonly run: (signal: AbortSignal) => Promise<Exchanged>;
 }
 
@@ -43,6 +45,9 @@ export interface Refreshed {
   /** True for the caller whose exchange ran here and now, false for callers that get another one's answer. */
   readonly isNew: boolean;
 }
+
+/** No answer is there or under way, and the request may not exchange the token itself. */
+export class NotStarted extends Error {}
 
 /** The provider refused a variant of a refresh, and the token is still valid. Requests for the ordinary refresh retry. */
 export class VariantRefused extends AuthError {

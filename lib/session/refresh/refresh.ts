@@ -7,7 +7,7 @@ import { closingMs, createAnswers, isFor, openMs, wasGivenAgain, weightOf } from
 import type { Ended, Holder, Renewed } from './answers.ts';
 import type { SharedCoordinator } from '../coordinator.ts';
 import type { Emit } from '../events.ts';
-import { exchange, noteStanding, VariantRefused } from './exchange.ts';
+import { exchange, NotStarted, noteStanding, VariantRefused } from './exchange.ts';
 import type { Exchange, ExchangeParts, Refreshed, Tell } from './exchange.ts';
 import { createOutageReport, createTelling } from '../outages.ts';
 import type { OutageReport, Telling } from '../outages.ts';
@@ -79,6 +79,7 @@ export function createRefresh(settings: {
      *
      * @throws {AuthError} `provider_unavailable` after 25 seconds, or the longer `timeoutMs`; callers decide how long they wait
      * @throws {VariantRefused} for callers with this variant
+     * @throws {NotStarted} where the request may not exchange the token itself, and no other one does
      */
     run: (holder: Holder, exchanging: Exchange): Promise<Refreshed> => flights.run(holder, exchanging),
     /** Whether the token's answer is available or pending, so that `run` starts nothing. */
@@ -153,6 +154,7 @@ function createFlights({
     if (known !== undefined) return confirm(holder, known).then((answer) => ({ answer, isNew: false }));
     const joined = flights.get(holder.token);
     if (joined !== undefined) return join(joined, holder, exchanging, isLater);
+    if (exchanging.mayStart?.() === false) return Promise.reject(new NotStarted());
     const flight = start(holder, exchanging).finally(() => flights.delete(holder.token));
     flights.set(holder.token, flight);
     background.outlive(flight);

@@ -14,6 +14,7 @@ import { verdictReason, verifyStored } from '../source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant, Resolution, StoredSession } from '../source.ts';
 import { openMs } from './answers.ts';
 import type { Holder } from './answers.ts';
+import { NotStarted } from './exchange.ts';
 import type { Exchanged, Refreshed } from './exchange.ts';
 
 /** The newest tokens that one led to may have to be renewed themselves, and others may renew them meanwhile. */
@@ -21,6 +22,8 @@ const maxRounds = 4;
 
 /** More than an answer takes. A provider repeats one for a token that comes a second time, for seconds. */
 const repeatedMs = 5_000;
+/** So many of its last answers say how far the provider's clock is ahead: one of the clocks may be set. */
+const comparedAnswers = 8;
 
 export interface Renewed<Content> {
   readonly kind: 'renewed';
@@ -79,7 +82,7 @@ interface LimitedRequest extends Pick<RenewalRequest<unknown>, 'isHeadSent' | 'c
 }
 
 export function createRenew<Content>(context: SessionContext<Content>): Renew<Content> {
-  const { source, refresh, emit } = context;
+  const { source, emit } = context;
   const takeRound = createRound(context);
 
   return async function renew(first, request) {
@@ -89,11 +92,6 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
     let best: Renewed<Content> | undefined;
     while (former.length < maxRounds) {
       const holder = holderOf(source, current);
-      if (request.isHeadSent() && !refresh.knows(holder)) {
-        if (best !== undefined) return best;
-        emit({ type: 'refresh_skipped', reason: 'headers_sent' });
-        return { kind: 'skipped' };
-      }
       try {
         const found = await takeRound({ first, current, holder, former, request });
         if (found.kind !== 'old') return found;
@@ -101,12 +99,15 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
         best = found.answer;
       } catch (error) {
         if (best !== undefined) return best;
-        throw error;
+        if (!(error instanceof NotStarted)) throw error;
+        emit({ type: 'refresh_skipped', reason: 'headers_sent' });
+        return { kind: 'skipped' };
       }
       former = [...former, holder];
     }
     if (best !== undefined) return best;
-    throw new AuthError('token_rejected');
+    // Each answer was out of date when it came. The next request may have more luck.
+    throw new AuthError('provider_unavailable', { retryAfter: 1 });
   };
 }
 
@@ -188,7 +189,7 @@ function createSpend<Content>({ source, revocations, now }: SessionContext<Conte
 function createAsk<Content>(context: SessionContext<Content>): (round: Round<Content>) => Promise<Refreshed> {
   const { source, refresh, revocations } = context;
   const askProvider = createAskProvider(context);
-  return ({ current, holder, former, request: { client, variant } }) => {
+  return ({ current, holder, former, request: { client, variant, isHeadSent } }) => {
     const call = (signal: AbortSignal): Promise<RefreshOutcome<Content>> => {
       // A switch leaves an access token that is still valid, and the provider may take a second use of its refresh token for a theft.
       if (revocations.isSpent(revocations.keysOf({ ...current, issuedAt: Infinity }, holder.token)))
@@ -198,6 +199,7 @@ function createAsk<Content>(context: SessionContext<Content>): (round: Round<Con
     return refresh.run(holder, {
       former: former.map(({ token }) => token),
       variant: variant?.name,
+      mayStart: () => !isHeadSent(),
       run: (signal) => askProvider(current, call, signal),
     });
   };
@@ -250,15 +252,16 @@ function createAskProvider<Content>({
   call: (signal: AbortSignal) => Promise<RefreshOutcome<Content>>,
   signal: AbortSignal,
 ) => Promise<Exchanged> {
-  /** How far the provider's clock is ahead, at least: an answer was issued before it came. In milliseconds. */
-  let aheadMs: number | undefined;
+  /** How far the provider's clock is ahead, at least, by its last answers: each was issued before it came. In milliseconds. */
+  let aheadMs: readonly number[] = [];
 
   /** Called before any caller gets the answer, so that a `renewSession` costs one refresh and not one per caller. */
   async function acceptRenewed(content: Content, start: RefreshStart): Promise<Exchanged> {
     const next = source.toStored(content);
     const { token, pair } = holderOf(source, next);
-    const isRepeated = next.issuedAt < start.at + (aheadMs ?? 0) - repeatedMs;
-    aheadMs = Math.max(aheadMs ?? -Infinity, next.issuedAt - now());
+    const ahead = aheadMs.length === 0 ? 0 : Math.max(...aheadMs);
+    const isRepeated = next.issuedAt < start.at + ahead - repeatedMs;
+    aheadMs = [...aheadMs, next.issuedAt - now()].slice(-comparedAnswers);
     await revocations.acceptRenewed(revocations.keysOf(next, pair), start, revocationMs(next.tokenLifetimeMs));
     // A browser that holds an earlier token may ask for as long as the new ones are valid, and exchange none.
     return {
