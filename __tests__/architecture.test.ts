@@ -32,10 +32,10 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
     client: [],
   },
   {
-    'backend/webauthn/passkey-page.ts': [],
+    'backend/webauthn/ceremonies.ts': [],
     doors: ['express', 'node:http', 'valibot'],
   },
-  { 'every-entry.ts': [] },
+  { 'every-entry.ts': [], 'backend/pages/page-script.ts': [] },
   { 'b2b/index.ts': [], 'backend/index.ts': [] },
   { testing: ['jose', 'node:crypto'], passport: ['node:http'], doctor: ['node:fs', 'node:util'], texts: [] },
   { 'index.ts': [] },

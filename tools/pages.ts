@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { html, render } from '../lib/tools/html.ts';
 import type { Html } from '../lib/tools/html.ts';
-import { passkeyScript } from '../lib/backend/webauthn/script.ts';
+import { scriptText } from '../lib/backend/webauthn/script.ts';
 import { stylesheetFor } from '../lib/pages/style.ts';
 import { ar } from '../lib/texts/ar.ts';
 import { de } from '../lib/texts/de.ts';
@@ -43,7 +43,7 @@ const server = await serve(
     };
     if (url.pathname === '/logo.svg') send('image/svg+xml', logo);
     else if (url.pathname.endsWith('.css')) send('text/css', stylesheetFor(url.searchParams).text);
-    else if (url.pathname.endsWith('.js')) send('text/javascript', passkeyScript);
+    else if (url.pathname.endsWith('.js')) send('text/javascript', scriptText);
     else if (look === 'sheet')
       send('text/html', render(sheetPage(state, Number(url.searchParams.get('width') ?? 390))));
     else send('text/html', pageOf(look, state) ?? render(indexPage()));

@@ -295,7 +295,6 @@ describe('the adapter’s own routes', () => {
     ssoPath: { ...all, sso: false },
     passkeyPath: { ...all, signInMethods: ['password'] },
     passkeysPath: { ...all, signInMethods: ['password'] },
-    passkeyScriptPath: { ...all, signInMethods: ['password'] },
     consentPath: { ...all, oauthConsent: false },
     connectedAppsPath: { ...all, oauthConsent: false },
   } as const satisfies Partial<Record<keyof BackendAuthOptions, BackendAuthOptions>>;

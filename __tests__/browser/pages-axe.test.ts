@@ -70,12 +70,13 @@ async function withPage(options: BrowserContextOptions, work: (page: Page) => Pr
   }
 }
 
-/** What the script of passkeys shows; `passkeys.test.ts` tests that script. */
-const showPasskeyForms = "document.querySelectorAll('form[data-passkey]').forEach((form) => { form.hidden = false; })";
+/** What the script of the pages shows; `passkeys.test.ts` and `reveal.test.ts` test that script. */
+const showScripted =
+  "document.querySelectorAll('form[data-passkey], .reveal').forEach((element) => { element.hidden = false; })";
 
 async function open(page: Page, name: string): Promise<void> {
   await page.goto(`${origin}/${encodeURIComponent(name)}`);
-  await page.evaluate(showPasskeyForms);
+  await page.evaluate(showScripted);
 }
 
 /** Runs in the page, whose globals the types of these tests do not know. */
@@ -135,14 +136,16 @@ async function write(name: string): Promise<void> {
   await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', reducedMotion: 'no-preference' });
   await page.setViewportSize(phone);
   await page.setContent(bodyOf(name));
-  await page.evaluate(showPasskeyForms);
+  await page.evaluate(showScripted);
 }
 
 describe.each(names)('the page "%s"', (name) => {
   beforeAll(() => write(name));
 
   it('has controls of at least 44 px', async () => {
-    const controls = page.locator('button:not(.link):visible, .button:visible, input:visible, .choices a:visible');
+    const controls = page.locator(
+      'button:not(.link, .reveal):visible, .button:visible, input:visible, .choices a:visible',
+    );
     const short = await controls.evaluateAll((elements) =>
       (elements as unknown as MeasuredElement[])
         .filter((element) => element.getBoundingClientRect().height < 44)
@@ -169,7 +172,7 @@ describe.each(names)('the page "%s"', (name) => {
   it('keeps its borders in forced colors, and has no motion if motion is reduced', async () => {
     await page.emulateMedia({ colorScheme: 'light', forcedColors: 'active', reducedMotion: 'reduce' });
     await page.setViewportSize(phone);
-    const controls = page.locator('button:not(.link):visible, .button:visible, input:visible, .message');
+    const controls = page.locator('button:not(.link, .reveal):visible, .button:visible, input:visible, .message');
     const looksWrong = await controls.evaluateAll((elements) =>
       (elements as unknown as MeasuredElement[])
         .filter((element) => {

@@ -7,7 +7,7 @@ import { everyPageState } from '../support/built-in-pages.ts';
 /** Of each URL that may be a script, it asks whether JSONP or Angular is there. This one is our own file. */
 function isOwnScript({ type, severity, value }: Finding): boolean {
   const asks = type === Type.SCRIPT_ALLOWLIST_BYPASS && severity === Severity.MEDIUM_MAYBE;
-  return asks && value === 'https://northwind.example/auth/passkey.js';
+  return asks && value === 'https://northwind.example/auth/pages.js';
 }
 
 const states = everyPageState({ title: 'Northwind', logo: '/logo.svg', logoDark: 'https://cdn.example/dark.svg' });

@@ -65,7 +65,8 @@ export function outlineOf({ status, body }: Reply): string[] {
     if (name === 'input') return inputOf(tag);
     if (name === 'svg')
       return attributeOf(tag, 'aria-hidden') === 'true' ? '' : `picture: ${attributeOf(tag, 'aria-label')}`;
-    if (name === 'button') return buttonOf(tag, text);
+    // Hidden until the page's script shows it.
+    if (name === 'button') return tag.endsWith(' hidden') ? '' : buttonOf(tag, text);
     if (name === 'a') return `${attributeOf(tag, 'aria-label') ?? text} → ${attributeOf(tag, 'href')}`;
     const role = attributeOf(tag, 'role');
     const kind = /^(?:p|span)$/.test(name) ? (role ?? attributeOf(tag, 'class') ?? 'text') : name;

@@ -49,5 +49,5 @@ export async function signInWith(
 
 /** A page without the only script of ours, whose URL ends with its hash. */
 export function withoutOwnScript(page: string): string {
-  return page.replace(/\n<script src="[^"<>]*\/auth\/passkey\.js\?v=[\w-]{16}" defer><\/script>/, '');
+  return page.replace(/\n<script src="[^"<>]*\/auth\/pages\.js\?v=[\w-]{16}" defer><\/script>/, '');
 }

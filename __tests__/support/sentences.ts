@@ -215,7 +215,7 @@ export const own =
 export const labels =
   `nextStepHeading errorTitle retryIn tryAgainButton signInButton continueButton contactSupport forSupport backHome
   otherAccount continueTo chooserHeading chooserLetters signOutHeading signOutButton stayButton signingOutHeading terms privacy
-  help signInHeading signInToHeading signInText email password newPasswordHint or toForgotLink codeResendIn newLinkButton
+  help signInHeading signInToHeading signInText email password showPassword newPasswordHint or toForgotLink codeResendIn newLinkButton
   openMail termsLine mailHint resendButton backToSignIn pleaseSignInHeading code removeButton removeHeading doneLink cancelLink reloadLink signUpHeading
   signUpButton toSignUp toSignUpLink toSignIn toSignInLink confirmationSentHeading mailSentHeading continueWith confirmHeading
   confirmText confirmButton magicLinkHeading magicLinkText magicLinkButton inviteHeading inviteText inviteButton recoveryHeading

@@ -17,6 +17,7 @@ import { features } from './features.ts';
 import type { BackendAuthOptions } from './option-schema.ts';
 import { readBackendOptions } from './options.ts';
 import { foreignClient } from './supabase/session-cookie.ts';
+import { scriptRoute } from './pages/script-route.ts';
 import { freshSignIn } from './supabase/session-source.ts';
 import { signInRoute } from './sign-in/sign-in-route.ts';
 import { signOutRoute } from './sign-in/sign-out-route.ts';
@@ -72,6 +73,7 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       callbackRoute(backend),
       signOutRoute(backend),
       sessionRoute(settings.sessionPath),
+      scriptRoute(settings),
       ...features.flatMap(({ routes }) => routes?.(backend) ?? []),
     ],
   );

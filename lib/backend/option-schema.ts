@@ -39,7 +39,6 @@ import { resetEntries } from './reset/options.ts';
 import { signUpEntries } from './sign-up/options.ts';
 import { ssoEntries, ssoWaysIn } from './sso/options.ts';
 import { throttleEntries } from './throttle/options.ts';
-import { webauthnEntries } from './webauthn/options.ts';
 
 // Re-exported here so that the declarations of one entry do not reference the package's index,
 // which references the other adapter's SDK.
@@ -200,6 +199,8 @@ const kernelEntries = {
   logoutPath: routePath('/auth/logout'),
   /** Answers with the signed-in user as JSON. Default `/auth/session`. */
   sessionPath: routePath('/auth/session'),
+  /** Where the script of the built-in pages is served. Default `/auth/pages.js`. */
+  scriptPath: routePath('/auth/pages.js'),
 };
 
 /** Options of `backendAuth`; each beats its environment variable. */
@@ -215,7 +216,6 @@ export interface BackendAuthOptions
     OptionsOf<typeof ssoEntries>,
     OptionsOf<typeof factorsEntries>,
     OptionsOf<typeof passkeysEntries>,
-    OptionsOf<typeof webauthnEntries>,
     OptionsOf<typeof consentEntries>,
     OptionsOf<typeof providerTokensEntries>,
     OptionsOf<typeof throttleEntries> {}
@@ -231,7 +231,6 @@ const entries = {
   ...ssoEntries,
   ...factorsEntries,
   ...passkeysEntries,
-  ...webauthnEntries,
   ...consentEntries,
   ...providerTokensEntries,
   ...throttleEntries,

@@ -6,11 +6,11 @@
  */
 // prettier-ignore
 export const backendTextKeys: readonly string[] = [
-  'signInHeading', 'signInToHeading', 'signInText', 'email', 'password', 'newPasswordHint', 'passwordTooShort',
-  'passwordTooLong', 'passwordInBreach', 'passwordTooSimple', 'or', 'toForgotLink', 'emailMissing', 'emailRefused',
-  'emailInvalid', 'passwordMissing', 'signedInHeading', 'noAddressSignInText', 'codeEmailsLimited', 'codeResendIn',
-  'linkExpiredHeading', 'linkExpiredText', 'newLinkButton', 'changeLinkExpiredText', 'openMail', 'mailHint',
-  'resendButton', 'backToSignIn', 'pleaseSignInHeading', 'pleaseSignInText', 'addressChangedHeading',
+  'signInHeading', 'signInToHeading', 'signInText', 'email', 'password', 'showPassword', 'newPasswordHint',
+  'passwordTooShort', 'passwordTooLong', 'passwordInBreach', 'passwordTooSimple', 'or', 'toForgotLink', 'emailMissing',
+  'emailRefused', 'emailInvalid', 'passwordMissing', 'signedInHeading', 'noAddressSignInText', 'codeEmailsLimited',
+  'codeResendIn', 'linkExpiredHeading', 'linkExpiredText', 'newLinkButton', 'changeLinkExpiredText', 'openMail',
+  'mailHint', 'resendButton', 'backToSignIn', 'pleaseSignInHeading', 'pleaseSignInText', 'addressChangedHeading',
   'addressChangedText', 'otherLinkHeading', 'otherLinkText', 'code', 'removeButton', 'removeHeading', 'doneLink',
   'cancelLink', 'signUpHeading', 'guestText', 'signUpButton', 'termsLine', 'toSignUp', 'toSignUpLink', 'toSignIn',
   'toSignInLink', 'accountExists', 'confirmationSentHeading', 'confirmationSentText', 'mailSentHeading', 'mailSentText',

@@ -83,7 +83,10 @@ function policyFor(shown: Page): string {
     "default-src 'none'",
     ...(script === undefined
       ? []
-      : [`script-src ${source(script.url)}`, `connect-src ${script.calls.map(source).join(' ')}`]),
+      : [
+          `script-src ${source(script.url)}`,
+          ...(script.calls.length > 0 ? [`connect-src ${script.calls.map(source).join(' ')}`] : []),
+        ]),
     "style-src 'self'",
     `img-src ${imageSources(brand)}`,
     `form-action ${hasForm ? ["'self'", ...(formLeadsTo === undefined ? [] : [formLeadsTo])].join(' ') : "'none'"}`,

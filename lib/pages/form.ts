@@ -1,5 +1,6 @@
 import { html, safeHref } from '../tools/html.ts';
 import type { Html, HtmlValue, Text } from '../tools/html.ts';
+import { eye } from './icons.ts';
 
 /** An error with its place: at a field, or above the form where it concerns all of it. */
 export interface FormError {
@@ -30,6 +31,8 @@ export interface Field {
   readonly value?: string | undefined;
   /** Below it; the message of an error takes its place. */
   readonly hint?: Text | undefined;
+  /** Of a password: the name of the button that shows it, which the page's script offers. */
+  readonly reveal?: Text;
   /** Of a new password: the fewest characters, which password managers read. */
   readonly minLength?: number;
   /** Whether it has the first focus. */
@@ -202,10 +205,19 @@ function fieldOf(field: Field, error: FormError | undefined, isLast: boolean): H
   return html`<div class="field">
 <label for="${name}">${label}</label>
 <input${input}>
+${revealOf(field)}
 ${aside !== undefined && html`<p class="aside">${anchor(aside)}</p>`}
 ${isInvalid && html`<p class="field-message" id="${name}-error">${message}</p>`}
 ${hasHint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </div>`;
+}
+
+/** Hidden until the page's script shows it. */
+function revealOf({ name, reveal }: Field): HtmlValue {
+  return (
+    reveal !== undefined &&
+    html`<button type="button" class="reveal" aria-pressed="false" aria-controls="${name}" hidden>${eye}<span>${reveal}</span></button>`
+  );
 }
 
 /** The fields that the visitor fills in. */

@@ -50,3 +50,8 @@ export const buildingIcon: Html = buttonIcon(
 
 /** At the end of a row that leads on; the stylesheet turns it in languages that are written from right to left. */
 export const chevron: Html = html`<svg class="on" viewBox="0 0 24 24" aria-hidden="true"><path d="m9 5 7 7-7 7"/></svg>`;
+
+/** The stylesheet strikes it through while the password is shown. */
+export const eye: Html = buttonIcon(
+  html`<path d="M2.5 12S6 5.5 12 5.5s9.5 6.5 9.5 6.5-3.5 6.5-9.5 6.5S2.5 12 2.5 12z"/><circle cx="12" cy="12" r="2.75"/><path d="m4.5 4 15 16"/>`,
+);

@@ -1,7 +1,7 @@
 import { html, safeHref } from '../tools/html.ts';
 import type { Html, HtmlValue } from '../tools/html.ts';
 import { anchor, fieldsOf, formOf, orOf } from './form.ts';
-import type { FormError, Link, Or } from './form.ts';
+import type { Field, FormError, Link, Or } from './form.ts';
 import { chevron } from './icons.ts';
 import type { Brand, Choice, List, Page, Part, Parts, Ways } from './page.ts';
 import { duration, fillIn } from './texts.ts';
@@ -13,7 +13,7 @@ export function contentOf({
   parts,
   brand,
 }: Pick<Page, 'error' | 'remedy' | 'parts' | 'brand'>): Html {
-  return html`${error?.field === 'form' && html`${alertOf(error, remedy, fieldNames(parts), brand)}\n`}${partsOf(parts, error)}`;
+  return html`${error?.field === 'form' && html`${alertOf(error, remedy, everyField(parts), brand)}\n`}${partsOf(parts, error)}`;
 }
 
 /** All parts of a page, also those within others. */
@@ -29,9 +29,9 @@ function everyPart(parts: Parts): readonly Part[] {
   });
 }
 
-/** The names of all fields. */
-function fieldNames(parts: Parts): readonly string[] {
-  return everyPart(parts).flatMap((part) => (part.part === 'form' ? fieldsOf(part).map(({ name }) => name) : []));
+/** What the visitor fills in, in all forms. */
+export function everyField(parts: Parts): readonly Field[] {
+  return everyPart(parts).flatMap((part) => (part.part === 'form' ? fieldsOf(part) : []));
 }
 
 function partsOf(parts: Parts, error: FormError | undefined, or?: Or): HtmlValue {
@@ -141,9 +141,9 @@ function iconOf({ href, name, label = name, icon }: Choice): Html {
 }
 
 /** An error of the whole form. @param remedy what resolves it @param fields that show their messages themselves */
-function alertOf(error: FormError, remedy: Parts, fields: readonly string[], { text, lang }: Brand): Html {
+function alertOf(error: FormError, remedy: Parts, fields: readonly Field[], { text, lang }: Brand): Html {
   const { tone = 'bad', retryAfter } = error;
-  const others = Object.entries(error.at ?? {}).filter(([name]) => !fields.includes(name));
+  const others = Object.entries(error.at ?? {}).filter(([name]) => !fields.some((field) => field.name === name));
   const wait = retryAfter !== undefined && fillIn(text.retryIn, { time: duration(retryAfter, lang) });
   return html`<div class="message ${tone}">
 <p id="form-error" role="${tone === 'bad' ? 'alert' : 'status'}">${error.message}${others.map(([, message]) => html`<br>${message}`)}${wait && html` ${wait}`}</p>

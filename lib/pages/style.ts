@@ -18,7 +18,7 @@ const sentForm = `button::after {
   content: ""; position: absolute; inset-inline-end: 0.625rem; top: calc(50% - 0.5rem); width: 1rem; height: 1rem;
   border: 2px solid; border-top-color: transparent; border-radius: 50%; background: inherit; visibility: hidden; clip-path: inset(200% 0 -200%);
 }
-button.link::after { content: none; }
+button:is(.link, .reveal)::after { content: none; }
 button:is(:focus, :only-of-type)::after, .field:focus-within ~ button:first-of-type::after { visibility: visible; }
 form:has(> .sent:user-valid) button::after { clip-path: inset(-200% 0 200%); rotate: 10turn; }
 form:valid:has(> .sent:user-valid) button::after { transition: clip-path 10s 0.2s steps(1, jump-both), rotate 10s linear; }`;
@@ -108,6 +108,16 @@ input.six {
   background: repeating-linear-gradient(to right, transparent 0 4px, var(--edge) 4px calc(var(--cell) - 4px), transparent calc(var(--cell) - 4px) var(--cell)) center bottom 0.4375rem / calc(6 * var(--cell)) 2px no-repeat var(--field);
 }
 input.six:disabled { background-color: var(--hover); }
+.field > input { grid-row: 2; }
+.field > input:has(+ .reveal:not([hidden])) { padding-inline-end: 2.75rem; }
+.field > input:has(+ .reveal:not([hidden]))::-ms-reveal { display: none; }
+.field > input[type="text"]:has(+ .reveal) { unicode-bidi: plaintext; }
+.field > .reveal { grid-area: 2 / 2; justify-self: end; align-self: center; width: 2.25rem; min-height: 2.25rem; margin-inline-end: 0.25rem; padding: 0; color: var(--soft); background: none; border: 0; }
+.reveal:hover { color: var(--ink); }
+.reveal:focus-visible { outline-offset: -2px; }
+.reveal::before { content: ""; position: absolute; inset: -0.25rem; }
+.reveal[aria-pressed="false"] path + circle + path { display: none; }
+.reveal span { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .hint { margin: 0.375rem 0 0; color: var(--soft); font-size: 0.875rem; line-height: 1.45; }
 main > .hint { margin: 0 0 1.25rem; text-align: center; text-wrap: balance; }
 .field-message { display: flex; gap: 0.5rem; margin: 0.375rem 0 0; color: var(--bad); font-size: 0.875rem; line-height: 1.45; text-wrap: wrap; }
@@ -238,7 +248,7 @@ footer a { font-weight: 400; line-height: 1.5rem; }
 }
 @media (forced-colors: active) {
   .button, button, .message, .emblem, .mark, main > [role="alert"] { border: 1px solid currentColor; }
-  button.link { border: 0; }
+  button:is(.link, .reveal) { border: 0; }
   button::after { forced-color-adjust: none; border-color: transparent ButtonText ButtonText; background: ButtonFace; }
   input[aria-invalid="true"] { border-width: 3px; }
 }

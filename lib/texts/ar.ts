@@ -105,6 +105,7 @@ export const ar: Translation = {
   signInText: 'مرحبًا بعودتك. سجّل الدخول للمتابعة.',
   email: 'البريد الإلكتروني',
   password: 'كلمة المرور',
+  showPassword: 'إظهار كلمة المرور',
   newPasswordHint: 'الحد الأدنى لعدد الأحرف: {count}',
   passwordTooShort: 'كلمة المرور هذه قصيرة جدًا. الحد الأدنى لعدد الأحرف: {count}.',
   passwordTooLong: 'يجب ألا تزيد كلمة المرور على 72 بايت. اختر كلمة مرور أقصر.',

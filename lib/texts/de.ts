@@ -130,6 +130,7 @@ export const de: Translation = {
   signInText: 'Willkommen zurück. Melden Sie sich an, um fortzufahren.',
   email: 'E-Mail-Adresse',
   password: 'Passwort',
+  showPassword: 'Passwort anzeigen',
   newPasswordHint: 'Mindestens {count} Zeichen',
   passwordTooShort: 'Dieses Passwort ist zu kurz. Verwenden Sie mindestens {count} Zeichen.',
   passwordTooLong: 'Passwörter dürfen höchstens 72 Byte lang sein. Wählen Sie ein kürzeres.',

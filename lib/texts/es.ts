@@ -116,6 +116,7 @@ export const es: Translation = {
   signInText: 'Te damos la bienvenida de nuevo. Inicia sesión para continuar.',
   email: 'Correo electrónico',
   password: 'Contraseña',
+  showPassword: 'Mostrar la contraseña',
   newPasswordHint: 'Al menos {count} caracteres',
   passwordTooShort: 'Esta contraseña es demasiado corta. Usa al menos {count} caracteres.',
   passwordTooLong: 'Las contraseñas pueden tener 72 bytes como máximo. Elige una más corta.',

@@ -124,6 +124,7 @@ export const fr: Translation = {
   signInText: 'Ravis de vous revoir. Connectez-vous pour continuer.',
   email: 'Adresse e-mail',
   password: 'Mot de passe',
+  showPassword: 'Afficher le mot de passe',
   newPasswordHint: 'Au moins {count} caractères',
   passwordTooShort: 'Ce mot de passe est trop court. Utilisez au moins {count} caractères.',
   passwordTooLong: 'Un mot de passe peut comporter au plus 72 octets. Choisissez-en un plus court.',

@@ -117,6 +117,7 @@ export const it: Translation = {
   signInText: 'Che bello rivederti. Accedi per continuare.',
   email: 'Email',
   password: 'Password',
+  showPassword: 'Mostra la password',
   newPasswordHint: 'Almeno {count} caratteri',
   passwordTooShort: 'Questa password è troppo corta. Usa almeno {count} caratteri.',
   passwordTooLong: 'Una password può avere al massimo 72 byte. Scegline una più corta.',

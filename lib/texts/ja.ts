@@ -116,6 +116,7 @@ export const ja: Translation = {
   signInText: 'おかえりなさい。続けるにはサインインしてください。',
   email: 'メールアドレス',
   password: 'パスワード',
+  showPassword: 'パスワードを表示',
   newPasswordHint: '{count} 文字以上',
   passwordTooShort: 'このパスワードは短すぎます。{count} 文字以上にしてください。',
   passwordTooLong: 'パスワードは 72 バイト以内にしてください。もっと短いパスワードを選んでください。',

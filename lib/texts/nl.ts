@@ -117,6 +117,7 @@ export const nl: Translation = {
   signInText: 'Welkom terug. Log in om door te gaan.',
   email: 'E-mailadres',
   password: 'Wachtwoord',
+  showPassword: 'Wachtwoord tonen',
   newPasswordHint: 'Minstens {count} tekens',
   passwordTooShort: 'Dit wachtwoord is te kort. Gebruik minstens {count} tekens.',
   passwordTooLong: 'Een wachtwoord mag hoogstens 72 bytes lang zijn. Kies een korter wachtwoord.',

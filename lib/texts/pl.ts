@@ -116,6 +116,7 @@ export const pl: Translation = {
   signInText: 'Witaj ponownie. Zaloguj się, aby kontynuować.',
   email: 'Adres e-mail',
   password: 'Hasło',
+  showPassword: 'Pokaż hasło',
   newPasswordHint: 'Minimalna liczba znaków: {count}',
   passwordTooShort: 'To hasło jest za krótkie. Minimalna liczba znaków: {count}.',
   passwordTooLong: 'Hasło może mieć najwyżej 72 bajty. Wybierz krótsze.',

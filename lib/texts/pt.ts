@@ -109,6 +109,7 @@ export const pt: Translation = {
   signInText: 'Que bom ter você de volta. Entre para continuar.',
   email: 'E-mail',
   password: 'Senha',
+  showPassword: 'Mostrar a senha',
   newPasswordHint: 'Pelo menos {count} caracteres',
   passwordTooShort: 'Esta senha é curta demais. Use pelo menos {count} caracteres.',
   passwordTooLong: 'As senhas podem ter no máximo 72 bytes. Escolha uma mais curta.',

@@ -104,6 +104,7 @@ export const zh: Translation = {
   signInText: '欢迎回来。请登录后继续。',
   email: '邮箱',
   password: '密码',
+  showPassword: '显示密码',
   newPasswordHint: '至少 {count} 个字符',
   passwordTooShort: '此密码太短。请至少使用 {count} 个字符。',
   passwordTooLong: '密码最长为 72 字节。请使用更短的密码。',

@@ -457,7 +457,7 @@ describe('the route', () => {
     await start();
     await app.close();
     app = await startPasskeyApp({ options: { signInMethods: ['password', 'code'] } });
-    for (const path of ['/auth/passkey', '/auth/passkeys', '/auth/passkey.js']) {
+    for (const path of ['/auth/passkey', '/auth/passkeys']) {
       expect((await app.visitor().postJson(path, {})).status).toBe(404);
       expect((await app.visitor().get(path)).status).toBe(404);
     }
@@ -480,7 +480,7 @@ describe('the route', () => {
 
   it('takes a path of its own', async () => {
     app = await startPasskeyApp({
-      options: { passkeyPath: '/key', passkeysPath: '/keys', passkeyScriptPath: '/key.js' },
+      options: { passkeyPath: '/key', passkeysPath: '/keys', scriptPath: '/key.js' },
     });
     const visitor = app.visitor();
     expect((await visitor.postJson('/key', {})).status).toBe(200);

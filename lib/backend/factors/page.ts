@@ -8,7 +8,7 @@ import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import { hasKeys, keyType } from './factors.ts';
 import type { Factor } from './factors.ts';
-import { ceremonyFallback, ceremonyForm, ceremonyScript, keyDrawing } from '../webauthn/page.ts';
+import { ceremonyFallback, ceremonyForm, keyDrawing } from '../webauthn/page.ts';
 import { codeFields } from '../pages/field.ts';
 import {
   formErrorOf,
@@ -21,6 +21,7 @@ import {
   showPage,
   supportLink,
 } from '../pages/parts.ts';
+import { pageScript } from '../pages/script-route.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import { openingOf, resendForm } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
@@ -54,7 +55,7 @@ export function verifyPage(site: Site, request: PageRequest, state: VerifyState)
     error: state.error,
     problem: problemOf(site, state),
     isStep: true,
-    ...(key && { script: ceremonyScript(site, request, settings.verifyPath) }),
+    ...(key && { script: pageScript(site, request, settings.verifyPath) }),
     parts: [
       {
         part: 'ways',
@@ -295,7 +296,7 @@ export function factorsPage(site: Site, request: PageRequest, state: FactorsStat
     error: state.error,
     problem: state.error === undefined ? (isStuck ? needsEmail : undefined) : formErrorOf(state.error, text),
     ...(!hasAddress && { remedy: [supportLink(site, request)] }),
-    ...(hasKeys(site) && { script: ceremonyScript(site, request, path) }),
+    ...(hasKeys(site) && { script: pageScript(site, request, path) }),
     parts: [
       { part: 'list', choices },
       hasAddress && { part: 'form', action, hidden: returnToOf(state), buttons: addApp },

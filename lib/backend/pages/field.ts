@@ -4,9 +4,19 @@ import type { Text } from '../../tools/html.ts';
 import { fillIn } from '../../pages/texts.ts';
 import type { Site } from '../slots.ts';
 
-/** Below a field for a new password. */
-export function passwordHint({ text, passwordRule }: Site): Text {
-  return fillIn(text.newPasswordHint, { count: String(passwordRule.minLength()) });
+/** The field of a password that the account has. */
+export function passwordField(
+  { text }: Pick<Site, 'text'>,
+  parts: Pick<Field, 'label' | 'aside' | 'hasFocus'> & { readonly name?: string },
+): Field {
+  return { name: 'password', type: 'password', autocomplete: 'current-password', reveal: text.showPassword, ...parts };
+}
+
+/** The field of a password that is chosen here. */
+export function newPasswordField(site: Site, parts: Pick<Field, 'label' | 'hasFocus'>): Field {
+  const minLength = site.passwordRule.minLength();
+  const hint = fillIn(site.text.newPasswordHint, { count: String(minLength) });
+  return { ...passwordField(site, parts), autocomplete: 'new-password', hint, minLength };
 }
 
 /** @param autocomplete `username` where the address already has an account; with `webauthn` where the page's script offers more than addresses there */

@@ -11,7 +11,9 @@ import type { Brands, Page, Parts } from '../../pages/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem, fieldOf } from '../forms/fields.ts';
 import { tooManyCodes } from '../forms/attempts.ts';
+import { everyField } from '../../pages/parts.ts';
 import { fillIn } from '../../pages/texts.ts';
+import { pageScript } from './script-route.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import type { PagesText, PagesTextKey } from './text.ts';
 
@@ -25,7 +27,7 @@ export function siteFor(
 
 /** A complete page: its status, `Retry-After` and title follow from `error`. */
 export function showPage(
-  { text }: Pick<Site, 'text'>,
+  site: Pick<Site, 'text' | 'settings'>,
   request: PageRequest,
   {
     error,
@@ -38,8 +40,11 @@ export function showPage(
     readonly problem?: FormError | undefined;
   },
 ): Reply {
+  const { text } = site;
+  const hasPassword = everyField(shown.parts).some(({ reveal }) => reveal !== undefined);
   const reply = builtInPage({
     ...shown,
+    script: shown.script ?? (hasPassword ? pageScript(site, request) : undefined),
     status: error?.status ?? 200,
     error: problem,
     ...(error && { failure: failureOf(error, problem ?? formErrorOf(error, text)) }),

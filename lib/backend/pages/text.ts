@@ -19,6 +19,8 @@ const kernelTexts = {
   signInText: 'Welcome back. Sign in to continue.',
   email: 'Email',
   password: 'Password',
+  /** The name of the button in a password field, which is pressed while the password is shown. */
+  showPassword: 'Show password',
   /** `{count}` is the shortest length that the project accepts, as far as it is known. */
   newPasswordHint: 'At least {count} characters',
   passwordTooShort: 'This password is too short. Use at least {count} characters.',

@@ -3,8 +3,8 @@ import type { Feature } from '../feature.ts';
 import type { SignInPart } from '../slots.ts';
 import { offers } from '../options.ts';
 import { returnToOf } from '../pages/parts.ts';
-import { ceremonyFallback, ceremonyForm, ceremonyScript } from '../webauthn/page.ts';
-import { passkeyScriptRoute } from '../webauthn/script-route.ts';
+import { pageScript } from '../pages/script-route.ts';
+import { ceremonyFallback, ceremonyForm } from '../webauthn/page.ts';
 import { passkeysRoute } from './manage-route.ts';
 import { passkeyRoute } from './sign-in-route.ts';
 
@@ -25,7 +25,7 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
   return {
     below: [isAlone && ceremonyFallback(site), form],
     needsNoAddress: true,
-    script: ceremonyScript(site, request, settings.passkeyPath),
+    script: pageScript(site, request, settings.passkeyPath),
     // Browsers offer passkeys in the field with `webauthn` (HTML §4.10.18.7.1), once the page's script asks for one.
     autocomplete: 'username webauthn',
   };
@@ -35,7 +35,7 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
 export const passkeys: Feature = {
   routes(backend) {
     if (!offers(backend.settings, 'passkey')) return [];
-    return [passkeyRoute(backend), passkeysRoute(backend), passkeyScriptRoute(backend.settings)];
+    return [passkeyRoute(backend), passkeysRoute(backend)];
   },
   signIn: (settings) => (offers(settings, 'passkey') ? { show } : undefined),
 };

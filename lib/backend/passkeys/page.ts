@@ -6,9 +6,10 @@ import { fillIn, isolated } from '../../pages/texts.ts';
 import type { AuthError } from '../../errors.ts';
 import type { Choice } from '../../pages/page.ts';
 import type { Reply } from '../../http/reply.ts';
-import { ceremonyFallback, ceremonyForm, ceremonyScript, keyDrawing } from '../webauthn/page.ts';
+import { ceremonyFallback, ceremonyForm, keyDrawing } from '../webauthn/page.ts';
 import type { Passkey } from './passkeys.ts';
 import { formErrorOf, formValues, link, removalParts, returnToOf, showPage, withReturnTo } from '../pages/parts.ts';
+import { pageScript } from '../pages/script-route.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 
 interface PasskeysState extends FormState {
@@ -41,7 +42,7 @@ export function passkeysPage(site: Site, request: PageRequest, state: PasskeysSt
     lead: text.passkeysText,
     error: state.error,
     problem: state.error && formErrorOf(state.error, text),
-    script: ceremonyScript(site, request, path),
+    script: pageScript(site, request, path),
     parts: [
       { part: 'list', choices },
       ceremonyFallback(site),

@@ -3,7 +3,7 @@ import type { BackendContext } from '../context.ts';
 import type { Feature } from '../feature.ts';
 import type { SignInPart } from '../slots.ts';
 import { offers } from '../options.ts';
-import { emailField } from '../pages/field.ts';
+import { emailField, passwordField } from '../pages/field.ts';
 import { forgotLink, returnToOf } from '../pages/parts.ts';
 import { completeSignIn } from '../sign-in/sign-in.ts';
 
@@ -27,13 +27,7 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => ({
     hidden: returnToOf(state),
     fields: [
       emailField(site, { value: state.email }, autocomplete),
-      {
-        name: 'password',
-        type: 'password',
-        label: site.text.password,
-        autocomplete: 'current-password',
-        aside: forgotLink(site, request, state),
-      },
+      passwordField(site, { label: site.text.password, aside: forgotLink(site, request, state) }),
     ],
     buttons: [{ label: site.text.signInButton }, ...buttons],
   }),

@@ -3,7 +3,7 @@ import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import { FormProblem } from '../forms/fields.ts';
 import { addressForm } from '../pages/address.ts';
-import { emailField, passwordHint } from '../pages/field.ts';
+import { emailField, newPasswordField, passwordField } from '../pages/field.ts';
 import type { BackendOptions } from '../options.ts';
 import { goOn } from '../pages/notice.ts';
 import type { SentNotice } from '../pages/notice.ts';
@@ -91,23 +91,14 @@ export function passwordPage(
         hidden: returnToOf(state),
         account: email,
         fields: [
-          asksCurrent && {
-            name: 'currentPassword',
-            type: 'password',
-            label: text.currentPassword,
-            autocomplete: 'current-password',
-            aside: forgotLink(site, request, state),
-            hasFocus: !isNew,
-          },
-          {
-            name: 'password',
-            type: 'password',
-            label: text.newPassword,
-            autocomplete: 'new-password',
-            hint: passwordHint(site),
-            minLength: site.passwordRule.minLength(),
-            hasFocus: isNew,
-          },
+          asksCurrent &&
+            passwordField(site, {
+              name: 'currentPassword',
+              label: text.currentPassword,
+              aside: forgotLink(site, request, state),
+              hasFocus: !isNew,
+            }),
+          newPasswordField(site, { label: text.newPassword, hasFocus: isNew }),
         ],
         buttons: [{ label: text.passwordButton }],
       },

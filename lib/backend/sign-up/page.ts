@@ -6,7 +6,7 @@ import type { Part } from '../../pages/page.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { BackendOptions } from '../options.ts';
-import { emailField, focusOf, passwordHint } from '../pages/field.ts';
+import { emailField, focusOf, newPasswordField } from '../pages/field.ts';
 import { goOn } from '../pages/notice.ts';
 import type { SentNotice } from '../pages/notice.ts';
 import { formErrorOf, formValues, link, returnToOf, showPage } from '../pages/parts.ts';
@@ -44,15 +44,7 @@ function signUpForm(site: Site, request: PageRequest, state: FormState, focus: s
     hidden: returnToOf(state),
     fields: [
       emailField(site, { value: email, hasFocus: focus === 'email' }, 'email'),
-      {
-        name: 'password',
-        type: 'password',
-        label: text.password,
-        autocomplete: 'new-password',
-        hint: passwordHint(site),
-        minLength: site.passwordRule.minLength(),
-        hasFocus: focus === 'password',
-      },
+      newPasswordField(site, { label: text.password, hasFocus: focus === 'password' }),
     ],
     buttons: [{ label: text.signUpButton }],
   };

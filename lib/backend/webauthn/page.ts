@@ -3,9 +3,8 @@ import type { Html, Text } from '../../tools/html.ts';
 import { defined } from '../../tools/json.ts';
 import type { Form } from '../../pages/form.ts';
 import { buttonIcon } from '../../pages/icons.ts';
-import type { PageScript, Part } from '../../pages/page.ts';
+import type { Part } from '../../pages/page.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
-import { scriptQuery } from './script-route.ts';
 
 /** A form that the page's script shows and fills in. */
 interface CeremonyFormParts {
@@ -55,16 +54,6 @@ ${known}<p class="hint" data-error="" hidden>${text.passkeyFailed}</p>
 /** For browsers that have no script, or cannot do this. */
 export function ceremonyFallback({ text }: Pick<Site, 'text'>): Part {
   return { part: 'fallback', text: text.passkeyUnavailable };
-}
-
-/** The script of pages with such forms, which calls only these paths. */
-export function ceremonyScript({ settings }: Pick<Site, 'settings'>, request: PageRequest, path: string): PageScript {
-  const { passkeyScriptPath } = settings;
-  return {
-    href: request.localPath(passkeyScriptPath) + scriptQuery(),
-    url: request.publicUrl(passkeyScriptPath),
-    calls: [request.publicUrl(path)],
-  };
 }
 
 /** A key, for passkeys and security keys. */

@@ -1,6 +1,6 @@
 /**
- * The script of the built-in pages that ask for a passkey or a security key. `tools/passkey-script.ts` writes it, minified, into
- * `lib/backend/webauthn/script.ts`. Each `<form data-passkey>` is one way to answer; without this script all of them are hidden.
+ * The part of the pages' script that asks for a passkey or a security key. Each `<form data-passkey>` is one way to answer; without the
+ * script all of them are hidden.
  *
  * - `data-passkey` is `get` or `create`, `data-start` the body of the POST that asks for the challenge.
  * - `data-autofill` offers passkeys in the email field, `data-again` asks at once, because the server wants another answer,
@@ -131,7 +131,8 @@ function setUp(form: Form): void {
   else void ask();
 }
 
-if (PublicKeyCredential) {
+export function setUpCeremonies(): void {
+  if (!PublicKeyCredential) return;
   for (const fallback of document.querySelectorAll('[data-fallback]')) fallback.hidden = true;
   document.querySelectorAll('form[data-passkey]').forEach(setUp);
 }
