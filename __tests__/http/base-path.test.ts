@@ -72,6 +72,22 @@ describeAtRoot('an appBaseUrl with a path, which a proxy removes from every requ
     await mounted.close();
   });
 
+  it('is spelled as in appBaseUrl where a visitor writes the mount path in capitals', async () => {
+    const mounted = await startB2bApp({ prefix: '/shop', options: { appBaseUrl: base } });
+    const { location } = (await mounted.visitor().get('/SHOP/dashboard')).headers;
+    expect(location).toBe('/shop/login?returnTo=%2FSHOP%2Fdashboard');
+    const start = await mounted.visitor().get('/SHOP/login');
+    expect(new URL(start.location).searchParams.get('redirect_uri')).toBe(`${base}/callback`);
+    await mounted.close();
+  });
+
+  it('of an own route is no way back, however it is spelled', async () => {
+    const visitor = app.visitor();
+    const start = await visitor.get('/login?returnTo=/SHOP/login');
+    const callback = await app.workos.authorize(start.location, { user: demoUsers.personal });
+    expect((await visitor.get(behindProxy(callback.href))).headers.location).toBe('/shop/');
+  });
+
   it('is in the forms and redirects of the backend adapter', async () => {
     const backend = await startBackendApp({ options: { appBaseUrl: base } });
     const visitor = backend.visitor();

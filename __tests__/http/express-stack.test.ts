@@ -346,13 +346,14 @@ describe('the search for adapters in an application', () => {
 });
 
 describe('the search for adapters', () => {
-  it('reads the application of an adapter once', () => {
+  it('reads the application of an adapter once, and once more when something is mounted', () => {
     const adapter = createAdapter();
     const app = applicationOf(['/', adapter]);
     const found = adaptersBeside(adapter, app);
     expect(found).toHaveLength(1);
-    app.use(routerOf(createAdapter()));
     expect(adaptersBeside(adapter, app)).toBe(found);
+    app.use(routerOf(createAdapter()));
+    expect(adaptersBeside(adapter, app)).toHaveLength(2);
     expect(adaptersBeside(adapter, applicationOf(['/', adapter], ['/', createAdapter()]))).toHaveLength(2);
   });
 

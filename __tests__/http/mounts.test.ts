@@ -335,6 +335,20 @@ describe('a matcher of everything', () => {
     },
   );
 
+  itOnExpress('exempts the routes of an adapter that is mounted after the first request', async () => {
+    let root: Host | undefined;
+    const app = await startB2bApp({
+      provider,
+      options: { protectedRoutes: '/(.*)', sessionPath: '/b2b/session' },
+      after: (host) => void (root = host),
+    });
+    expect((await app.visitor().get('/auth/login')).status).toBe(307);
+    root!.use(backend());
+    // The application's own pages come before it.
+    expect((await app.visitor().get('/auth/signup')).status).toBe(200);
+    await app.close();
+  });
+
   itOnExpress('exempts the other adapter’s routes even during an outage of the provider', async () => {
     const app = await startB2bApp({
       provider,

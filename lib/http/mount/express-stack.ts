@@ -26,15 +26,20 @@ interface Layer {
   match(path: string): unknown;
 }
 
-/** The application that an adapter is in, with its adapters. */
-const stackPart = partKey<{ readonly app: unknown; readonly adapters: readonly StackedAdapter[] }>('stack');
+/** The application that an adapter is in, with its adapters, and how many layers it had when they were found. */
+const stackPart = partKey<{
+  readonly app: unknown;
+  readonly size: number;
+  readonly adapters: readonly StackedAdapter[];
+}>('stack');
 
-/** `stackedAdapters` of the application that an adapter is in, read at its first request, when everything is mounted. */
+/** `stackedAdapters` of the application that an adapter is in. They are looked for again once something more is mounted. */
 export function adaptersBeside({ parts }: Adapter, app: unknown): readonly StackedAdapter[] {
   const known = parts.find(stackPart);
+  const size = layersOfApplication(app).length;
   // A guard in a mounted application sees that one instead.
-  if (known !== undefined && known.app === app) return known.adapters;
-  return parts.set(stackPart, { app, adapters: stackedAdapters(app) }).adapters;
+  if (known !== undefined && known.app === app && known.size === size) return known.adapters;
+  return parts.set(stackPart, { app, size, adapters: stackedAdapters(app) }).adapters;
 }
 
 /** The adapters in the application's stack, in mount order; none where the host has no stack, as Connect. */

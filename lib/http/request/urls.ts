@@ -27,21 +27,26 @@ export function refuseUnsafeMountPath(request: Pick<Passed, 'prefix'>): void {
 
 /** The path of `appBaseUrl`, which a proxy strips from every path. It may include the mount path. */
 export function basePath(request: Placed): string {
-  const { appBaseUrl } = request.definition;
-  if (appBaseUrl === undefined) return '';
-  const path = new URL(appBaseUrl).pathname.replace(/\/+$/, '');
   const prefix = safePrefix(request);
-  return path.endsWith(prefix) ? path.slice(0, path.length - prefix.length) : path;
+  const path = publicMountPath(request, prefix);
+  return path.slice(0, path.length - prefix.length);
+}
+
+/** The mount path below the path of `appBaseUrl`, spelled as there: Express and its users do not distinguish capitals. */
+function publicMountPath({ definition: { appBaseUrl } }: Placed, prefix: string): string {
+  if (appBaseUrl === undefined) return prefix;
+  const path = new URL(appBaseUrl).pathname.replace(/\/+$/, '');
+  return path.toLowerCase().endsWith(prefix.toLowerCase()) ? path : path + prefix;
 }
 
 function withoutBase(request: Placed, path: string): string {
   const base = basePath(request);
-  return path.startsWith(`${base}/`) ? path.slice(base.length) : path;
+  return path.toLowerCase().startsWith(`${base.toLowerCase()}/`) ? path.slice(base.length) : path;
 }
 
 /** The public URL path of one of the adapter's own paths. */
 export function localPath(request: Placed, path: string): string {
-  return basePath(request) + safePrefix(request) + path;
+  return publicMountPath(request, safePrefix(request)) + path;
 }
 
 /** The path of the application's start page. */
