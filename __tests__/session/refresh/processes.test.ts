@@ -325,6 +325,17 @@ it('an exchange takes the turn and tells its answer, and to learn an answer take
   expect(commands()).toStrictEqual([['refused'], []]);
 });
 
+it('a refusal of another process stands as long as there', async () => {
+  const { clock, one, two } = setUpTwo();
+  await one.exchange('a', ended);
+  clock.advance(9 * 60_000);
+  expect((await two.exchange('a', never)).answer).toEqual(ended);
+  clock.advance(60_000);
+  expect(two.settled('a')).toEqual(ended);
+  clock.advance(1);
+  expect(two.settled('a')).toBeUndefined();
+});
+
 it('an answer that spends nothing is kept for those who wait alone', async () => {
   const { shared, one } = setUpTwo();
   const settle = jest.spyOn(shared, 'settle');

@@ -4,7 +4,7 @@ import type { SharedCoordinator } from '../../../lib/session/coordinator.ts';
 import { VariantRefused } from '../../../lib/session/refresh/exchange.ts';
 import type { Exchanged } from '../../../lib/session/refresh/exchange.ts';
 import { refreshTokenName } from '../../../lib/session/ended/record.ts';
-import { day, ended, holding, never, seen, setUp, setUpTwo, to, told } from '../../support/exchanges.ts';
+import { day, ended, given, holding, never, seen, setUp, setUpTwo, to, told } from '../../support/exchanges.ts';
 import { until } from '../../support/until.ts';
 
 /** Resolves once the answer for `a` is about to end. */
@@ -216,11 +216,20 @@ describe('an answer', () => {
     expect(calls).toHaveLength(2);
   });
 
-  it.each([false, true])('outlives the refusals of 25,000 other tokens (received: %p)', async (isReceived) => {
+  it('that leads on or refuses counts for every holder, whatever time the provider’s clock gave it', async () => {
+    const { exchange, refresh } = setUp();
+    await exchange('a', to('b'));
+    await exchange('refused', ended);
+    const isNewer = false;
+    expect(given(refresh.settled(holding('a', isNewer))!)).toEqual(to('b'));
+    expect(refresh.settled(holding('refused', isNewer))).toEqual(ended);
+  });
+
+  it.each([false, true])('outlives the refusals of 60,000 other tokens (received: %p)', async (isReceived) => {
     const { exchange, refresh, settled } = setUp();
     await exchange('a', to('b'));
     if (isReceived) refresh.received('b');
-    for (let index = 0; index < 25_000; index += 1) await exchange(`made up ${index}`, ended);
+    for (let index = 0; index < 60_000; index += 1) await exchange(`made up ${index}`, ended);
     expect(settled('a')).toEqual(to('b'));
   });
 
