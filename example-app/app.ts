@@ -29,7 +29,7 @@ export interface AppParts {
   readonly notes?: SqlPool | undefined;
 }
 
-/** The whole application, ready to serve, and its B2B adapter for the WebSockets. */
+/** The whole application, ready to serve, and its WorkOS adapter for the WebSockets. */
 export function createApp({ providers, clientModules, notes }: AppParts): {
   readonly app: Express;
   readonly b2b: Router;

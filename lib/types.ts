@@ -158,7 +158,7 @@ export interface ProviderTokens {
   readonly refreshToken?: string;
 }
 
-/** `GET /auth/session` of the B2B adapter. */
+/** `GET /auth/session` of the WorkOS adapter. */
 export interface B2bSessionBody {
   readonly authenticated: true;
   readonly sessionId?: string;
@@ -168,7 +168,7 @@ export interface B2bSessionBody {
   readonly impersonator?: Impersonator;
 }
 
-/** `GET /auth/session` of the backend adapter. */
+/** `GET /auth/session` of the Supabase adapter. */
 export interface BackendSessionBody {
   readonly authenticated: true;
   readonly user: BackendUser;

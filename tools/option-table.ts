@@ -100,7 +100,7 @@ const sections: readonly Section[] = [
     heading: '`cookieOptions`',
     interfaceName: 'CookieOptions',
     intro:
-      'Both adapters. The backend adapter adds `httpOnly`: true by default; false lets every script read the session.',
+      'Both adapters. The Supabase adapter adds `httpOnly`: true by default; false lets every script read the session.',
   },
   {
     heading: '`pages`',

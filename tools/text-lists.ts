@@ -27,7 +27,7 @@ ${Object.entries(englishText)
 const names = `// Made by \`npm run docs:texts\` from the texts of the pages in lib/backend/: change those.
 
 /**
- * The texts that only the backend adapter's pages have. A translation holds those of both adapters, so \`b2bAuth\` takes these names, too,
+ * The texts that only the Supabase adapter's pages have. A translation holds those of both adapters, so \`b2bAuth\` takes these names, too,
  * and does not use them. A test compares this list to the pages.
  */
 // prettier-ignore

@@ -105,7 +105,7 @@ describe('the key', () => {
     const problems = problemsOf({ url: hosted, anonKey });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(`is ${kind};`);
-    expect(problems[0]).toContain('BAAS_ANON_KEY');
+    expect(problems[0]).toContain('BAAS_PUBLISHABLE_KEY');
     expect(problems.join('')).not.toContain(anonKey.trim());
   });
 
@@ -140,8 +140,8 @@ describe('options', () => {
     const options = { providers: ['GitHub'], color: 'red', pages: { signIn: 'sign-in' } } as BackendAuthOptions;
     const problems = problemsOf(options);
     const text = problems.join('\n');
-    expect(text).toContain('url (env BAAS_URL or NEXT_PUBLIC_BAAS_URL) is missing: the URL of a Supabase project');
-    expect(text).toMatch(/anonKey \(env BAAS_ANON_KEY or .*\) is missing: the publishable key/);
+    expect(text).toContain('url (env BAAS_URL) is missing: the URL of a Supabase project');
+    expect(text).toMatch(/anonKey \(env BAAS_PUBLISHABLE_KEY\) is missing: the publishable key/);
     expect(text).toContain('color is not an option');
     expect(text).toContain('providers.0');
     expect(text).toContain('pages.signIn');
@@ -179,7 +179,7 @@ describe('options', () => {
     [{ providers: [null as never] }, 'providers.0'],
     [{ providers: [7 as never] }, 'providers.0'],
     [{ providers: [{} as never] }, 'providers.0'],
-    [{ url: 'https://host.example/?a=b' }, 'url (env BAAS_URL or NEXT_PUBLIC_BAAS_URL) must not carry credentials'],
+    [{ url: 'https://host.example/?a=b' }, 'url (env BAAS_URL) must not carry credentials'],
     [{ url: 'https://host.example/#a' }, 'must not carry credentials, a query or a fragment'],
     [{ url: 'ftp://host.example' }, 'with http:// or https://'],
     [{ throttle: { redis: null as never } }, 'throttle'],
@@ -200,7 +200,7 @@ describe('options', () => {
     ['https://supabase.com/', '<project ref>'],
   ])('with the dashboard’s address %s name the project’s own', (url, ref) => {
     expect(problemsOf({ url, anonKey: publishable })).toEqual([
-      `url (env BAAS_URL or NEXT_PUBLIC_BAAS_URL) is the dashboard’s address, not the project’s; paste https://${ref}.supabase.co`,
+      `url (env BAAS_URL) is the dashboard’s address, not the project’s; paste https://${ref}.supabase.co`,
     ]);
   });
 

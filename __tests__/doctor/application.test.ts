@@ -59,22 +59,26 @@ it('finds misspelled variables', async () => {
 });
 
 it.each([
-  ['WORKOS_CLIENT_ID', 'B2B_CLIENT_ID'],
-  ['WORKOS_API_KEY', 'B2B_API_KEY'],
-  ['WORKOS_COOKIE_PASSWORD', 'B2B_COOKIE_PASSWORD'],
-  ['SUPABASE_URL', 'BAAS_URL'],
-  ['NEXT_PUBLIC_SUPABASE_URL', 'BAAS_URL'],
+  ['WORKOS_API_HOSTNAME', 'B2B_API_HOSTNAME'],
   ['VITE_SUPABASE_URL', 'BAAS_URL'],
-  ['SUPABASE_ANON_KEY', 'BAAS_ANON_KEY'],
-  ['NEXT_PUBLIC_SUPABASE_PUBLISHABLE_DEFAULT_KEY', 'BAAS_PUBLISHABLE_KEY'],
-])("recognizes the vendor's name %s", async (theirs, ours) => {
+  ['PUBLIC_SUPABASE_ANON_KEY', 'BAAS_ANON_KEY'],
+])("recognizes the vendor's name %s, which is not read", async (theirs, ours) => {
   const line = `warning: ${theirs} is set; this package reads ${ours}`;
   expect(lines(await examine({ [theirs]: 'value' }), 'application.variables')).toEqual([line]);
   expect(lines(await examine({ [theirs]: 'value', [ours]: 'value' }), 'application.variables')).toEqual([]);
 });
 
+it.each([
+  [{ WORKOS_CLIENT_ID: 'client_1' }, 'apiKey (env B2B_API_KEY) is missing'],
+  [{ NEXT_PUBLIC_SUPABASE_URL: 'https://x.supabase.co' }, 'anonKey (env BAAS_PUBLISHABLE_KEY) is missing'],
+])("reads the vendors' own names: %j", async (env, problem) => {
+  const report = await examine(env);
+  expect(lines(report, 'application.variables')).toEqual([]);
+  expect(JSON.stringify(report)).toContain(problem);
+});
+
 it("accepts any of the key's own variables in place of the vendor's", async () => {
-  const env = { SUPABASE_ANON_KEY: 'key', BAAS_URL: 'nonsense' };
+  const env = { VITE_SUPABASE_ANON_KEY: 'key', BAAS_URL: 'nonsense' };
   expect(lines(await examine(env), 'application.variables')).toHaveLength(1);
   const withKey = { ...env, NEXT_PUBLIC_BAAS_PUBLISHABLE_KEY: 'key' };
   expect(lines(await examine(withKey), 'application.variables')).toEqual([]);

@@ -57,9 +57,28 @@ describe('options', () => {
   });
 });
 
+it.each([
+  ['  value \n', 'value'],
+  ['"a value"', 'a value'],
+  ["' value '", 'value'],
+  ['"half', '"half'],
+  ['\'"twice"\'', '"twice"'],
+])('a variable %j is read without blanks and quotes around it', (text, expected) => {
+  expect(readOptions({}, rules, { SOME_KEY: text })).toMatchObject({ apiKey: expected });
+});
+
+it.each(['', '  ', '""', "' '"])('a variable %j counts as empty, so that the next one is read', (text) => {
+  expect(readOptions({}, rules, { SOME_KEY: text, OLD_KEY: 'value' })).toMatchObject({ apiKey: 'value' });
+});
+
 describe('a problem', () => {
-  it('with a missing option names its variables, and describes the option', () => {
-    expect(problemsOf({})).toEqual(['apiKey (env SOME_KEY or OLD_KEY) is missing: the key of the provider']);
+  it('with a missing option names one variable, and describes the option', () => {
+    expect(problemsOf({})).toEqual(['apiKey (env SOME_KEY) is missing: the key of the provider']);
+  });
+
+  it('with a missing option names the variable that is preferred', () => {
+    const start = () => readOptions({}, { ...rules, named: { apiKey: 'OLD_KEY' } }, {});
+    expect(problemsBy(start)).toEqual(['apiKey (env OLD_KEY) is missing: the key of the provider']);
   });
 
   it('with a missing option of a group names both', () => {
@@ -73,12 +92,12 @@ describe('a problem', () => {
     const check = (...given: unknown[]) => (told.push(given), []);
     const start = () => readOptions({}, { ...own, check }, { SOME_MODE: '', OLD_MODE: 'slow' });
     expect(problemsBy(start)).toEqual(['mode (env OLD_MODE) must be fast or safe']);
-    expect(told).toEqual([[{ mode: 'slow' }, { SOME_MODE: '', OLD_MODE: 'slow' }, { mode: ['OLD_MODE'] }]]);
+    expect(told).toEqual([[{ mode: 'slow' }, { SOME_MODE: '', OLD_MODE: 'slow' }, { mode: 'OLD_MODE' }]]);
   });
 
   it('with a start without variables and without a file of them has no hint', () => {
     expect(problemsBy(() => readOptions({}, rules))).toStrictEqual([
-      'apiKey (env SOME_KEY or OLD_KEY) is missing: the key of the provider',
+      'apiKey (env SOME_KEY) is missing: the key of the provider',
     ]);
   });
 
@@ -89,7 +108,7 @@ describe('a problem', () => {
 
   it('with a value names its option, including nested ones', () => {
     expect(problemsOf({ apiKey: '', secret: 7, plain: { size: 'x' } })).toEqual([
-      'apiKey (env SOME_KEY or OLD_KEY) is empty',
+      'apiKey (env SOME_KEY) is empty',
       'secret must be a string',
       'plain.size must be a number',
     ]);

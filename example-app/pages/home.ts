@@ -51,7 +51,7 @@ function b2bCard(session: Side<B2bSession>, isStandIn: boolean): Markup {
   const isSignedIn = session !== null && session !== 'unknown';
   return html`<section class="card" aria-labelledby="b2b">
 <h2 id="b2b">B2B <span class="by">WorkOS AuthKit</span></h2>
-${codeBlock(b2bSource, 'The B2B adapter in eight lines')}
+${codeBlock(b2bSource, 'The WorkOS adapter in eight lines')}
 ${status(session, isSignedIn ? (fullName(session.user) ?? session.user.email) : '')}
 <div class="actions">${
     session === 'unknown'
@@ -68,7 +68,7 @@ function backendCard(session: Side<BackendSession>, demo: Credentials | undefine
   const isSignedIn = session !== null && session !== 'unknown';
   return html`<section class="card" aria-labelledby="backend">
 <h2 id="backend">Backend <span class="by">Supabase Auth</span></h2>
-${codeBlock(backendSource, 'The backend adapter in eight lines')}
+${codeBlock(backendSource, 'The Supabase adapter in eight lines')}
 ${status(session, isSignedIn ? (session.user.email ?? session.user.id) : '')}
 <div class="actions">${
     session === 'unknown'

@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import { isLoopback } from '../tools/url.ts';
 import { cookieProblems } from '../http/cookie-jar.ts';
 import { nameOf, readOptions } from '../options/read.ts';
+import type { NamedVariables } from '../options/read.ts';
 import {
   callback,
   cookieEntries,
@@ -68,11 +69,11 @@ export interface B2bSignOut extends SignOutOf<B2bSession> {}
 
 export type OnB2bSignOut = (signOut: B2bSignOut) => unknown;
 
-/** The environment variables of each option, in order of precedence. */
+/** The environment variables of each option, in order of precedence; WorkOS' own names come last. */
 export const b2bVariables = {
-  clientId: ['B2B_CLIENT_ID'],
-  apiKey: ['B2B_API_KEY'],
-  cookiePassword: ['B2B_COOKIE_PASSWORD', 'LEGACY_B2B_COOKIE_PASSWORD'],
+  clientId: ['B2B_CLIENT_ID', 'WORKOS_CLIENT_ID'],
+  apiKey: ['B2B_API_KEY', 'WORKOS_API_KEY'],
+  cookiePassword: ['B2B_COOKIE_PASSWORD', 'LEGACY_B2B_COOKIE_PASSWORD', 'WORKOS_COOKIE_PASSWORD'],
   apiHostname: ['B2B_API_HOSTNAME'],
   port: ['B2B_API_PORT'],
   https: ['B2B_API_HTTPS'],
@@ -147,13 +148,13 @@ const pathEntries = {
 };
 
 const ownEntries = {
-  /** WorkOS client id. Required. Env `B2B_CLIENT_ID`. */
+  /** WorkOS client id. Required. Env `B2B_CLIENT_ID`, last `WORKOS_CLIENT_ID`. */
   clientId: text('the client id (client_…), under API Keys in the WorkOS dashboard'),
-  /** WorkOS API key. Required. Env `B2B_API_KEY`. */
+  /** WorkOS API key. Required. Env `B2B_API_KEY`, last `WORKOS_API_KEY`. */
   apiKey: text('an API key (sk_…), under API Keys in the WorkOS dashboard'),
   /**
    * Seals the session cookie; 32 characters or more. Of a list the first seals and all open. Env `B2B_COOKIE_PASSWORD`, then
-   * `LEGACY_B2B_COOKIE_PASSWORD`. Default: derived from `apiKey` in development, required in production.
+   * `LEGACY_B2B_COOKIE_PASSWORD`, last `WORKOS_COOKIE_PASSWORD`. Default: derived from `apiKey` in development, required in production.
    */
   cookiePassword: v.optional(
     v.union(
@@ -267,13 +268,13 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
       env: b2bVariables,
       sdks: b2bSdks,
       paths: pathsOf({ ...pathEntries, ...organizationsEntries, stylesheetPath: sharedEntries.stylesheetPath }),
-      check: (given) => [
+      check: (given, _, variables) => [
         ...(given['cookiePassword'] === undefined && environment['NODE_ENV'] === 'production'
           ? [
-              `${nameOf('cookiePassword', b2bVariables.cookiePassword)} is missing; in production set one of at least 32 characters`,
+              `${nameOf('cookiePassword', variables['cookiePassword'])} is missing; in production set one of at least 32 characters`,
             ]
           : []),
-        ...swappedKeyProblems(given),
+        ...swappedKeyProblems(given, variables),
         ...cookieProblems(given),
       ],
     },
@@ -286,15 +287,18 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
 }
 
 /** The client id is part of every sign-in URL: an API key in its place would reach visitors. The values are not printed. */
-function swappedKeyProblems({ clientId, apiKey }: Readonly<Record<string, unknown>>): string[] {
+function swappedKeyProblems(
+  { clientId, apiKey }: Readonly<Record<string, unknown>>,
+  variables: NamedVariables,
+): string[] {
   const begins = (value: unknown, prefix: string): boolean =>
     typeof value === 'string' && value.trim().startsWith(prefix);
   return [
     ...(begins(clientId, 'sk_')
-      ? [`${nameOf('clientId', b2bVariables.clientId)} holds an API key (sk_…); it must be the client id (client_…)`]
+      ? [`${nameOf('clientId', variables['clientId'])} holds an API key (sk_…); it must be the client id (client_…)`]
       : []),
     ...(begins(apiKey, 'client_')
-      ? [`${nameOf('apiKey', b2bVariables.apiKey)} holds a client id (client_…); it must be an API key (sk_…)`]
+      ? [`${nameOf('apiKey', variables['apiKey'])} holds a client id (client_…); it must be an API key (sk_…)`]
       : []),
   ];
 }

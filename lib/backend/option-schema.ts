@@ -72,18 +72,26 @@ export interface BackendSignOut extends SignOutOf<BackendSession> {}
 
 export type OnBackendSignOut = (signOut: BackendSignOut) => unknown;
 
-/** The environment variables of each option, in order of precedence. */
+/** The environment variables of each option, in order of precedence; Supabase's own names come last. */
 export const env = {
-  url: ['BAAS_URL', 'NEXT_PUBLIC_BAAS_URL'],
+  url: ['BAAS_URL', 'NEXT_PUBLIC_BAAS_URL', 'SUPABASE_URL', 'NEXT_PUBLIC_SUPABASE_URL'],
   anonKey: [
     'BAAS_ANON_KEY',
     'NEXT_PUBLIC_BAAS_ANON_KEY',
     'BAAS_PUBLISHABLE_KEY',
     'NEXT_PUBLIC_BAAS_PUBLISHABLE_KEY',
     'NEXT_PUBLIC_BAAS_PUBLISHABLE_DEFAULT_KEY',
+    'SUPABASE_PUBLISHABLE_KEY',
+    'SUPABASE_ANON_KEY',
+    'NEXT_PUBLIC_SUPABASE_PUBLISHABLE_KEY',
+    'NEXT_PUBLIC_SUPABASE_PUBLISHABLE_DEFAULT_KEY',
+    'NEXT_PUBLIC_SUPABASE_ANON_KEY',
   ],
   appBaseUrl: ['APP_BASE_URL'],
 };
+
+/** The variable for a key of today. */
+export const named = { anonKey: 'BAAS_PUBLISHABLE_KEY' };
 
 const absoluteUrl = (what: string) =>
   v.pipe(
@@ -112,7 +120,7 @@ export interface BackendCookieOptions extends CookieOptions, OptionsOf<typeof ht
 const methods = [passwordMethod, emailCodeMethod, passkeyMethod] as const;
 
 const kernelEntries = {
-  /** The Supabase project's URL. Required. Env `BAAS_URL`, then `NEXT_PUBLIC_BAAS_URL`. */
+  /** The Supabase project's URL. Required. Env `BAAS_URL`, `NEXT_PUBLIC_BAAS_URL`, last `SUPABASE_URL`, `NEXT_PUBLIC_SUPABASE_URL`. */
   url: v.pipe(
     absoluteUrl('the URL of a Supabase project (https://….supabase.co), from its API settings'),
     v.check(
@@ -128,7 +136,9 @@ const kernelEntries = {
   ),
   /**
    * The project's publishable key, or its legacy anon key; any other kind is refused. Required. Env `BAAS_ANON_KEY`,
-   * `NEXT_PUBLIC_BAAS_ANON_KEY`, `BAAS_PUBLISHABLE_KEY`, `NEXT_PUBLIC_BAAS_PUBLISHABLE_KEY`, `NEXT_PUBLIC_BAAS_PUBLISHABLE_DEFAULT_KEY`.
+   * `NEXT_PUBLIC_BAAS_ANON_KEY`, `BAAS_PUBLISHABLE_KEY`, `NEXT_PUBLIC_BAAS_PUBLISHABLE_KEY`, `NEXT_PUBLIC_BAAS_PUBLISHABLE_DEFAULT_KEY`,
+   * last `SUPABASE_PUBLISHABLE_KEY`, `SUPABASE_ANON_KEY`, `NEXT_PUBLIC_SUPABASE_PUBLISHABLE_KEY`,
+   * `NEXT_PUBLIC_SUPABASE_PUBLISHABLE_DEFAULT_KEY`, `NEXT_PUBLIC_SUPABASE_ANON_KEY`.
    */
   anonKey: text('the publishable key (sb_publishable_…, or the older anon key), from the project’s API settings'),
   /** The absolute URL of the callback, where it is not the application's base URL or origin plus `callbackPath`. */

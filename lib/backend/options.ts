@@ -2,7 +2,8 @@ import type * as v from 'valibot';
 import { cookieProblems } from '../http/cookie-jar.ts';
 import { comparablePath } from '../http/message.ts';
 import { nameOf, readOptions } from '../options/read.ts';
-import { backendSchema, env, paths, roomProblems } from './option-schema.ts';
+import type { NamedVariables } from '../options/read.ts';
+import { backendSchema, env, named, paths, roomProblems } from './option-schema.ts';
 import type { BackendAuthOptions } from './option-schema.ts';
 import { readToken } from '../session/jwt.ts';
 import type { Token } from '../session/jwt.ts';
@@ -25,6 +26,7 @@ export function readBackendOptions(input: BackendAuthOptions | undefined, enviro
       name: 'backendAuth',
       schema: backendSchema,
       env,
+      named,
       sdks: backendSdks,
       paths,
       check: (given, _, variables) => [
@@ -45,10 +47,7 @@ function defaultCookieName(url: string): string {
   return `sb-${new URL(url).hostname.split('.')[0] ?? ''}-auth-token`;
 }
 
-function keyProblems(
-  { anonKey, url, now }: Readonly<Record<string, unknown>>,
-  variables: Readonly<Record<string, readonly string[]>>,
-): string[] {
+function keyProblems({ anonKey, url, now }: Readonly<Record<string, unknown>>, variables: NamedVariables): string[] {
   if (typeof anonKey !== 'string' || anonKey === '') return [];
   const clock = typeof now === 'function' ? Number(Reflect.apply(now, undefined, [])) : Date.now();
   const kind = refusedKeyKind(anonKey, typeof url === 'string' ? url : '', clock);

@@ -6,7 +6,7 @@ import type { CallOptions, ClientOptions, ClientResult, TabCalls } from './send.
 
 export type { OrganizationCall } from '../b2b/organizations/client.ts';
 
-/** The paths of the B2B adapter's routes. */
+/** The paths of the WorkOS adapter's routes. */
 export interface B2bPaths extends OrganizationsPaths {
   /** Default `/login`. */
   readonly login: string;

@@ -47,7 +47,7 @@ export type { PasswordCall } from './send.ts';
 
 export type BackendLogoutCall = Partial<PostCall<ReturnTo>>;
 
-/** The paths of the backend adapter's routes. */
+/** The paths of the Supabase adapter's routes. */
 export interface BackendPaths
   extends ConsentPaths, EmailCodePaths, FactorsPaths, PasskeysPaths, ResetPaths, SignUpPaths, SsoPaths {
   /** Default `/auth/login`. */

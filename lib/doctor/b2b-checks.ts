@@ -7,7 +7,8 @@ import type { Provider } from '../b2b/workos.ts';
 import { classifyFailure } from '../b2b/provider-errors.ts';
 import { checkAuthkit } from '../doors/resource/doctor.ts';
 import { algorithmsOf, ask, checkClock, explain } from './ask.ts';
-import { checkSpelling, readOrReport, setVariable } from './environment.ts';
+import { checkSpelling, readOrReport } from './environment.ts';
+import { setVariable } from '../options/read.ts';
 import type { DoctorContext } from './environment.ts';
 import type { Add } from './report.ts';
 
@@ -58,7 +59,7 @@ function checkCredentials({ clientId, apiKey }: B2bOptions, env: NodeJS.ProcessE
 }
 
 function checkCookiePassword({ isFallbackPassword }: B2bOptions, env: NodeJS.ProcessEnv, add: Add): void {
-  const name = setVariable(env, ['B2B_COOKIE_PASSWORD', 'LEGACY_B2B_COOKIE_PASSWORD']);
+  const name = setVariable(env, b2bVariables.cookiePassword);
   const fix = 'Set B2B_COOKIE_PASSWORD to the output of: openssl rand -base64 32';
   if (isFallbackPassword || name === undefined) {
     add('note', 'cookie_password', 'No cookie password is set: in development one is derived from the API key', {

@@ -1,3 +1,5 @@
+import { env as backendVariables } from '../backend/option-schema.ts';
+import { b2bVariables } from '../b2b/options.ts';
 import { nearestName } from '../nearest.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName } from '../types.ts';
@@ -19,17 +21,22 @@ export interface DoctorContext {
   readonly pathPrefix: string | undefined;
 }
 
-/** The first of these variables that is set, by the adapters' rules. */
-export function setVariable(env: NodeJS.ProcessEnv, names: readonly string[]): string | undefined {
-  return names.find((name) => (env[name] ?? '') !== '');
-}
-
 const prefixes = { b2b: /^(?:LEGACY_)?B2B_/, backend: /^(?:NEXT_PUBLIC_)?BAAS_/ } as const;
+
+const read: Readonly<Record<AdapterName, readonly string[]>> = {
+  b2b: Object.values(b2bVariables).flat(),
+  // Applications of any kind have it.
+  backend: Object.values(backendVariables)
+    .flat()
+    .filter((name) => name !== 'APP_BASE_URL'),
+};
 
 /** The adapters with at least one variable set, so that an incomplete environment is reported. */
 export function configuredAdapters(env: NodeJS.ProcessEnv): readonly AdapterName[] {
   const names = Object.keys(env).filter((name) => (env[name] ?? '') !== '');
-  return (['b2b', 'backend'] as const).filter((adapter) => names.some((name) => prefixes[adapter].test(name)));
+  return (['b2b', 'backend'] as const).filter((adapter) =>
+    names.some((name) => prefixes[adapter].test(name) || read[adapter].includes(name)),
+  );
 }
 
 /** Reads an adapter's options like the adapter, and reports every problem that would prevent its start. */
@@ -71,11 +78,13 @@ function ownNameOf(name: string): string | undefined {
   return found === undefined ? undefined : `BAAS_${found.replace('_DEFAULT', '')}`;
 }
 
-/** Reports variables with a vendor's name, which this package does not read. */
+const isRead = (name: string): boolean => Object.values(read).some((names) => names.includes(name));
+
+/** Reports variables with a vendor's name that this package does not read. */
 export function checkVendorNames(env: NodeJS.ProcessEnv, add: Add): void {
   for (const [name, value = ''] of Object.entries(env)) {
     const own = ownNameOf(name);
-    if (own === undefined || value === '' || isCovered(own, env)) continue;
+    if (own === undefined || value === '' || isRead(name) || isCovered(own, env)) continue;
     add('warning', 'variables', `${name} is set; this package reads ${own}`, {
       fix: `Set ${own} to the value of ${name}.`,
       values: { variable: name, instead: own },

@@ -3,11 +3,11 @@ import { backendSdks } from '../backend/options.ts';
 import { nodeProblem } from '../tools/node-version.ts';
 import { isLoopback } from '../tools/url.ts';
 import { isHttpUrl } from '../options/shared.ts';
-import { missingPackages } from '../options/read.ts';
+import { missingPackages, setVariable } from '../options/read.ts';
 import type { AdapterName } from '../types.ts';
 import { checkB2b } from './b2b-checks.ts';
 import { checkBackend } from './backend-checks.ts';
-import { checkVendorNames, configuredAdapters, createRedaction, setVariable } from './environment.ts';
+import { checkVendorNames, configuredAdapters, createRedaction } from './environment.ts';
 import type { DoctorContext } from './environment.ts';
 import type { Add, DoctorReport, Finding, Subject } from './report.ts';
 

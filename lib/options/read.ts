@@ -12,6 +12,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The environment variables of each option. */
 type Variables = Readonly<Record<string, readonly string[]>>;
 
+/** The one environment variable that a message names for each option. */
+export type NamedVariables = Readonly<Record<string, string | undefined>>;
+
 export type OptionsSchema = v.GenericSchema & { readonly entries: Readonly<Record<string, v.GenericSchema>> };
 
 export interface OptionRules<Schema extends OptionsSchema> {
@@ -20,6 +23,8 @@ export interface OptionRules<Schema extends OptionsSchema> {
   readonly schema: Schema;
   /** The environment variables of each option, in order of precedence. */
   readonly env: Variables;
+  /** The variable that a message names where none is set. Default: the first one. */
+  readonly named?: NamedVariables;
   /** The options that are paths of own routes, with their defaults. */
   readonly paths: Readonly<Record<string, string>>;
   /** The SDKs that the application installs beside this package, because it needs only one provider's. */
@@ -28,8 +33,7 @@ export interface OptionRules<Schema extends OptionsSchema> {
   readonly check?: (
     given: Readonly<Record<string, unknown>>,
     environment: Environment,
-    /** As `OptionRules.env`, but only with the variable whose value is used. */
-    variables: Variables,
+    variables: NamedVariables,
   ) => readonly string[];
 }
 
@@ -53,7 +57,7 @@ export function readOptions<Schema extends OptionsSchema>(
   if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input))) {
     throw new ConfigurationError(rules.name, ['options must be an object']);
   }
-  const { given: named, variables } = complete({ ...input }, rules.env, environment);
+  const { given: named, variables } = complete({ ...input }, rules, environment);
   const { pathPrefix } = named;
   const given = isPathPrefix(pathPrefix) ? { ...prefixPaths(pathPrefix, rules.paths), ...named } : named;
   const parsed = v.safeParse(rules.schema, given);
@@ -73,29 +77,45 @@ function missingNames(given: Readonly<Record<string, unknown>>, env: Variables):
   return Object.entries(env).flatMap(([option, names]) => (given[option] === undefined ? names : []));
 }
 
-/** Fills missing options from the environment, and names the variable that was used. */
-function complete(input: Readonly<Record<string, unknown>>, env: Variables, environment: Environment) {
+/** Fills missing options from the environment, and says which variable a message names. */
+function complete(
+  input: Readonly<Record<string, unknown>>,
+  { env, named }: Pick<OptionRules<OptionsSchema>, 'env' | 'named'>,
+  environment: Environment,
+) {
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
-  const variables: Record<string, readonly string[]> = { ...env };
+  const variables: Record<string, string | undefined> = {};
   for (const [option, names] of Object.entries(env)) {
-    const used = names.find((name) => (environment[name] ?? '') !== '');
+    variables[option] = named?.[option] ?? names[0];
+    const used = setVariable(environment, names);
     if (used === undefined || (given[option] ?? undefined) !== undefined) continue;
-    given[option] = environment[used];
-    variables[option] = [used];
+    given[option] = valueOf(environment[used]);
+    variables[option] = used;
   }
   return { given, variables };
+}
+
+/** The first of these variables that is set. */
+export function setVariable(environment: Environment, names: readonly string[]): string | undefined {
+  return names.find((name) => valueOf(environment[name]) !== '');
+}
+
+/** Without blanks and line breaks around it, nor the quotes that Docker's env files and dashboards keep. */
+function valueOf(text = ''): string {
+  const value = text.trim();
+  return /^(["'])(.*)\1$/s.exec(value)?.[2]?.trim() ?? value;
 }
 
 /** What a schema finds wrong, each with its option and environment variables. */
 export function problemsOf(
   { issues = [] }: { readonly issues?: readonly v.BaseIssue<unknown>[] | undefined },
   schema: OptionsSchema,
-  env: Variables = {},
+  variables: NamedVariables = {},
 ): string[] {
-  return issues.map((issue) => describe(issue, schema, env));
+  return issues.map((issue) => describe(issue, schema, variables));
 }
 
-function describe(issue: v.BaseIssue<unknown>, schema: OptionsSchema, env: Variables): string {
+function describe(issue: v.BaseIssue<unknown>, schema: OptionsSchema, variables: NamedVariables): string {
   const path = v.getDotPath(issue) ?? '';
   const option = path.split('.')[0] ?? '';
   if (issue.type === 'strict_object' && issue.expected === 'never') {
@@ -103,7 +123,7 @@ function describe(issue: v.BaseIssue<unknown>, schema: OptionsSchema, env: Varia
     const otherwise = known.length > 8 ? 'check its spelling' : `there are ${known.join(', ')}`;
     return `${path} is not an option; ${didYouMean(path.split('.').at(-1) ?? '', known, otherwise)}`;
   }
-  const name = nameOf(path, env[option]);
+  const name = nameOf(path, variables[option]);
   if (issue.type !== 'strict_object' || issue.received !== 'undefined') return `${name} ${issue.message}`;
   const entry = schema.entries[path];
   const what = entry === undefined ? undefined : v.getDescription(entry);
@@ -167,8 +187,8 @@ function isInstalled(name: string, resolve: NodeJS.RequireResolve): boolean {
 }
 
 /** `apiKey (env B2B_API_KEY)`: both ways to set it. */
-export function nameOf(option: string, names: readonly string[] | undefined): string {
-  return names === undefined ? option : `${option} (env ${names.join(' or ')})`;
+export function nameOf(option: string, variable: string | undefined): string {
+  return variable === undefined ? option : `${option} (env ${variable})`;
 }
 
 function pathClashes(given: Readonly<Record<string, unknown>>, paths: Readonly<Record<string, string>>): string[] {

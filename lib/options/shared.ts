@@ -214,7 +214,7 @@ export interface CookieOptions extends OptionsOf<typeof cookieEntries> {}
 const globalFetch: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, init);
 
 export const sharedEntries = {
-  /** The application's public base URL. The backend adapter also reads `APP_BASE_URL`. Default: the request's origin. */
+  /** The application's public base URL. The Supabase adapter also reads `APP_BASE_URL`. Default: the request's origin. */
   appBaseUrl: v.optional(
     v.pipe(
       v.string('must be an absolute http(s) URL'),
