@@ -18,7 +18,8 @@ it('each path knows its option, as an error about two adapters names it, and whe
   });
   const own = [...(adapterOf(auth)?.ownPaths.values() ?? [])];
   expect(own.map(({ option, path }) => `${option} ${path}`).toSorted()).toEqual(
-    options.map((option) => `${option} /own/${option}`).toSorted(),
+    // Beside the stylesheet is the icon.
+    [...options.map((option) => `${option} /own/${option}`), 'stylesheetPath /own/stylesheetPath.svg'].toSorted(),
   );
   expect(own.flatMap(({ option, isReturnTarget }) => (isReturnTarget === true ? [option] : [])).toSorted()).toEqual(
     returnTargets,

@@ -57,6 +57,33 @@ describe('every page of both adapters', () => {
     const odd = await app.visitor().get('/auth/pages.css?accent=red;}body{display:none');
     expect(odd.text).not.toContain('display:none');
   });
+
+  it('has its own adapter’s initial as the icon where there is no logo, from one path', async () => {
+    for (const [path, accent] of [
+      ['/auth/login', '#00bb55'],
+      ['/callback', '#635bff'],
+    ] as const) {
+      const { text } = await app.visitor().get(path);
+      const [, href = ''] = /rel="icon" href="([^"]+)"/.exec(text) ?? [];
+      const icon = await app.visitor().get(href.replaceAll('&amp;', '&'));
+      expect([icon.status, icon.headers['content-type']]).toEqual([200, 'image/svg+xml']);
+      expect(icon.text).toContain(`--accent: ${accent};`);
+      expect(icon.text).toContain('>ن</text>');
+      expect(icon.headers).toMatchObject({
+        'cache-control': 'public, max-age=86400',
+        'x-content-type-options': 'nosniff',
+      });
+      expect(icon.setCookies).toEqual([]);
+    }
+  });
+
+  it.each(['', '?letter=', '?letter=%3Cscript%3E', '?letter=%26', '?letter=ABCD', '?letter=A%22'])(
+    'has no icon for anything but a letter: %s',
+    async (query) => {
+      const { status, headers } = await app.visitor().get(`/auth/pages.svg${query}`);
+      expect([status, headers['cache-control']]).toEqual([404, 'private, no-store']);
+    },
+  );
 });
 
 describe('a refusal', () => {

@@ -14,6 +14,7 @@ import type { Next } from './next.ts';
 import { guard } from './guard/guard.ts';
 import type { GuardRules } from './guard/guard.ts';
 import { findMisuse, isAnsweredLater, seesEachPattern, warnOfMount } from './mount/mounts.ts';
+import { faviconFor, faviconPath } from '../pages/favicon.ts';
 import { stylesheetFor } from '../pages/style.ts';
 import { rememberFactors } from './guard/step-up.ts';
 import { showReply } from './reply.ts';
@@ -38,7 +39,7 @@ export interface AuthRoute extends OwnPath {
  * protected paths. Any other request costs one path test.
  */
 export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: readonly AuthRoute[]): Router {
-  const routes: readonly AuthRoute[] = [...ownRoutes, stylesheetRoute(parts.stylesheetPath)];
+  const routes: readonly AuthRoute[] = [...ownRoutes, ...assetRoutes(parts.stylesheetPath)];
   const routeAt = new Map(routes.map((route) => [comparablePath(route.path), route]));
   const { secondFactor, now } = parts;
   const definition: Adapter = {
@@ -171,12 +172,25 @@ function isRewritten(path: string, original: string): boolean {
   return path !== original && path !== `${original}/`;
 }
 
-function stylesheetRoute(path: string): AuthRoute {
-  return {
-    path,
-    option: 'stylesheetPath',
+/** What pages load. */
+function assetRoutes(stylesheetPath: string): readonly AuthRoute[] {
+  const option = 'stylesheetPath';
+  const icon: AuthRoute = {
+    path: faviconPath(stylesheetPath),
+    option,
     get({ query }) {
-      return { status: 200, body: { kind: 'asset', type: 'text/css; charset=utf-8', ...stylesheetFor(query) } };
+      const text = faviconFor(query);
+      if (text === undefined) throw new AuthError('not_found');
+      return { status: 200, body: { kind: 'asset', type: 'image/svg+xml', text, maxAge: 86_400 } };
     },
   };
+  const stylesheet: AuthRoute = {
+    path: stylesheetPath,
+    option,
+    get: ({ query }) => ({
+      status: 200,
+      body: { kind: 'asset', type: 'text/css; charset=utf-8', ...stylesheetFor(query) },
+    }),
+  };
+  return [icon, stylesheet];
 }

@@ -3,6 +3,7 @@ import type { Html, HtmlValue } from '../tools/html.ts';
 import { page } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import { isShown } from './form.ts';
+import { faviconUrl } from './favicon.ts';
 import { emblemOf } from './icons.ts';
 import type { Brand, Page, PageRequest } from './page.ts';
 import { contentOf, partsOfPage } from './parts.ts';
@@ -21,6 +22,7 @@ const endOfScript = html`</${'script'}>`;
 function document(shown: Page): Html {
   const { heading, lead, leadRole, errorTitle, emblem, stylesheet, script, brand, tellsOrigin } = shown;
   const { title: name, logo, lang, dir } = brand;
+  const icon = faviconUrl(stylesheet, brand);
   const title = errorTitle === undefined ? heading.plain : `${errorTitle.plain}: ${heading.plain}`;
   return html`<!doctype html>
 <html lang="${lang}" dir="${dir}">
@@ -33,7 +35,7 @@ ${tellsOrigin === true && html`<meta name="referrer" content="same-origin">`}
 <meta name="theme-color" content="${themeColor(brand, 'light')}" media="(prefers-color-scheme: light)">
 <meta name="theme-color" content="${themeColor(brand, 'dark')}" media="(prefers-color-scheme: dark)">
 <title${heading.lang !== undefined && html` lang="${heading.lang}"`}>${name === undefined || title.includes(name) ? title : `${title} · ${name}`}</title>
-${logo !== undefined && html`<link rel="icon" href="${safeHref(logo)}">`}
+${icon !== undefined && html`<link rel="icon" href="${safeHref(icon)}">`}
 <link rel="stylesheet" href="${safeHref(stylesheet)}">${script !== undefined && html`\n<script src="${safeHref(script.href)}" defer>${endOfScript}`}
 </head>
 <body>
