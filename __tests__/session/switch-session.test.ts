@@ -192,6 +192,20 @@ describe('switchSession', () => {
     expect((await visit(app, header)).session?.user.id).toBe('ada');
   });
 
+  it('is refused once for all requests that want the same at once', async () => {
+    const app = createMemoryApp();
+    const header = createMemoryBrowser(app.provider.issue('ada')).header();
+    const refusal = new VariantRefused('south', new Error('not a member'));
+    let calls = 0;
+    const refresh = () => {
+      calls += 1;
+      return Promise.reject(refusal);
+    };
+    const switching = [1, 2, 3].map(() => switchFrom(app, header, { ...variantOf(app), refresh }));
+    const reasons = (await Promise.allSettled(switching)).map((each) => each.status === 'rejected' && each.reason);
+    expect([reasons, calls]).toEqual([Array(3).fill(refusal), 1]);
+  });
+
   describe('with a provider that never answers', () => {
     useFakeTimeouts();
 

@@ -86,9 +86,10 @@ describe('a renewal', () => {
     const provider = createMemoryProvider(clock);
     const app = createMemoryApp({ clock, provider });
     const browser = createMemoryBrowser(provider.issue('ada'));
-    const straggler = browser.header();
+    const stragglers: (string | undefined)[] = [];
     const refresh = provider.refresh.bind(provider);
     for (const backMs of [0, 3_000]) {
+      stragglers.push(browser.header());
       provider.refresh = async (held) => {
         const outcome = await refresh(held);
         if (outcome.kind !== 'renewed') return outcome;
@@ -98,8 +99,8 @@ describe('a renewal', () => {
       await app.resolver.renewSession({ userId: 'ada' });
       browser.receive(await visit(app, browser.header()));
     }
-    clock.advance(26_000);
-    expect(await visit(app, straggler)).toEqual({ session: null, cookies: [] });
+    clock.advance(tokenLifetimeMs);
+    for (const straggler of stragglers) expect(await visit(app, straggler)).toEqual({ session: null, cookies: [] });
   });
 
   it('that reached the browser without our knowledge counts as received once it sends the new token', async () => {
@@ -130,7 +131,7 @@ describe('a renewal', () => {
 
   it('that has expired unused is renewed while the coordinator is down', async () => {
     const shared = createShared();
-    const { clock, visitNow } = setUp(() => (shared === undefined ? {} : { shared }));
+    const { clock, visitNow } = setUp(() => ({ shared }));
     await visitNow();
     clock.advance(tokenLifetimeMs);
     shared.isDown = true;
@@ -182,6 +183,15 @@ describe('a renewal', () => {
     clock.advance(8 * 24 * 60 * 60_000);
     expect((await visitNow()).session?.user.id).toBe('ada');
     expect(new Set(provider.calls).size).toBe(provider.calls.length);
+  });
+
+  it('waits for eight days from the last one, however long ago the browser’s own token was exchanged', async () => {
+    const { clock, provider, visitNow } = setUp();
+    for (let times = 0; times < 4; times += 1) {
+      expect((await visitNow()).session?.user.id).toBe('ada');
+      clock.advance(5 * 24 * 60 * 60_000);
+    }
+    expect(new Set(provider.calls).size).toBe(4);
   });
 
   it('from before renewSession is renewed once more for the next request, because its claims may be outdated', async () => {
@@ -418,7 +428,7 @@ it('the end of a session is reported once, however many requests wait for the re
 it('a switch for which the provider says that the session has ended spends no token', async () => {
   const shared = createShared();
   const merge = jest.spyOn(shared, 'merge');
-  const { app, content, provider, browser } = setUp(() => (shared === undefined ? {} : { shared }));
+  const { app, content, provider, browser } = setUp(() => ({ shared }));
   provider.revoke(content.sessionId);
   const variant = { name: 'south', isReached: () => false, refresh: (held: MemoryContent) => provider.refresh(held) };
   expect((await app.resolver.switchSession(browser.header(), variant, {})).session).toBeNull();
@@ -474,6 +484,21 @@ describe('a sign-out during a renewal', () => {
     expect((await visitNow()).session?.user.id).toBe('ada');
     const [session, user] = [`b2b:session:${hash(content.sessionId)}`, `b2b:user:${hash('ada')}`];
     expect(asked).toEqual([session, user, session, user]);
+  });
+
+  it('also wins where the renewed session has another id', async () => {
+    const { app, visitNow, content } = setUp((source) => ({
+      source: {
+        refresh: async (held) => {
+          const outcome = await source.refresh(held, new AbortController().signal, {});
+          await app.resolver.signOut(`memory=${toCookie(content)}`);
+          return outcome.kind === 'renewed'
+            ? { kind: 'renewed', content: { ...outcome.content, sessionId: 'its next id' } }
+            : outcome;
+        },
+      },
+    }));
+    expect((await visitNow()).session).toBeNull();
   });
 
   it('also wins under the id that the renewed session has', async () => {

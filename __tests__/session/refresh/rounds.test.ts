@@ -21,6 +21,7 @@ it('requests at once are all signed in, also by a clock that finds each new toke
   const answers = await Promise.all(Array.from({ length: 8 }, () => visit(app, header)));
   expect(answers.map(({ session }) => session?.user.id)).toEqual(Array(8).fill('ada'));
   expect(provider.calls).toHaveLength(4);
+  expect(answers.at(-1)?.session?.accessToken).toBe('access for refresh-5');
 });
 
 it('a late request gets what a switch in another process led to', async () => {
@@ -36,19 +37,81 @@ it('a late request gets what a switch in another process led to', async () => {
   expect((await visit(one, late)).session?.accessToken).toBe('access for refresh-3');
 });
 
-it('a refusal of the provider ends nothing where a new sign-in has taken the place of the session meanwhile', async () => {
+describe('a refusal of the provider', () => {
+  /** A request whose exchange waits for the test. The provider names another session with each of them. */
+  function setUp() {
+    const gates = [Promise.resolve<unknown>(undefined)];
+    const clock = createClock();
+    const provider = createMemoryProvider(clock, (what) => (what === 'refresh' ? gates.at(-1)! : Promise.resolve()));
+    const refresh = async (content: MemoryContent): ReturnType<typeof provider.refresh> => {
+      const outcome = await provider.refresh(content);
+      if (outcome.kind !== 'renewed') return outcome;
+      return { ...outcome, content: { ...outcome.content, sessionId: `after ${content.sessionId}` } };
+    };
+    const app = createMemoryApp({ clock, provider, source: { refresh } });
+    const visitAfter = async (header: string | undefined, change: () => Promise<unknown>) => {
+      const [gate, calls] = [Promise.withResolvers<unknown>(), provider.calls.length];
+      gates.push(gate.promise);
+      const visiting = visit(app, header);
+      await until(() => provider.calls.length > calls);
+      await change();
+      gate.resolve(undefined);
+      return visiting;
+    };
+    return { app, clock, provider, visitAfter };
+  }
+
+  it.each([0, 1])(
+    'ends nothing where a sign-in has replaced the session meanwhile: after %d renewals',
+    async (renewals) => {
+      const { app, clock, provider, visitAfter } = setUp();
+      const { sessionId, ...content } = provider.issue('ada');
+      const header = createMemoryBrowser({ sessionId, ...content }).header();
+      clock.advance(tokenLifetimeMs);
+      for (let renewal = 0; renewal < renewals; renewal += 1) await visit(app, header);
+      clock.advance(tokenLifetimeMs);
+      const resolution = await visitAfter(header, () => {
+        for (const id of [sessionId, `after ${sessionId}`]) provider.revoke(id);
+        return app.resolver.markReplaced({ sessionId, tokenLifetimeMs });
+      });
+      // The browser holds the cookie of the new sign-in.
+      expect(resolution).toEqual({ session: null, cookies: [] });
+      expect(app.eventTypes()).not.toContain('session_ended');
+    },
+  );
+
+  it('ends a session that has itself replaced one of the same id', async () => {
+    const { app, clock, provider } = setUp();
+    const { sessionId } = provider.issue('ada');
+    await app.resolver.markReplaced({ sessionId, tokenLifetimeMs });
+    clock.advance(1_000);
+    const header = createMemoryBrowser({ ...provider.issue('ada'), sessionId }).header();
+    provider.revoke(sessionId);
+    clock.advance(tokenLifetimeMs);
+    expect((await visit(app, header)).cookies).toEqual([{ name: 'memory', value: undefined }]);
+    expect(app.eventTypes()).toContain('session_ended');
+  });
+});
+
+it('the end of a session during a renewal leaves nothing of it, also for earlier tokens', async () => {
+  const gates = [Promise.resolve<unknown>(undefined)];
+  const app = createMemoryApp({ pause: (what) => (what === 'answer' ? gates.at(-1)! : Promise.resolve()) });
+  const { clock, provider } = app;
+  const content = provider.issue('ada');
+  const header = createMemoryBrowser(content).header();
+  clock.advance(tokenLifetimeMs);
+  await visit(app, header);
+  clock.advance(tokenLifetimeMs);
   const gate = Promise.withResolvers<unknown>();
-  const app = createMemoryApp({ pause: (what) => (what === 'refresh' ? gate.promise : Promise.resolve()) });
-  const { sessionId, ...content } = app.provider.issue('ada');
-  app.clock.advance(tokenLifetimeMs);
-  const visiting = visit(app, createMemoryBrowser({ sessionId, ...content }).header());
-  await until(() => app.provider.calls.length > 0);
-  app.provider.revoke(sessionId);
-  await app.resolver.markReplaced({ sessionId, tokenLifetimeMs });
+  gates.push(gate.promise);
+  const visiting = visit(app, header);
+  await until(() => provider.calls.length === 2);
+  await app.resolver.revokeSession({ sessionId: content.sessionId, tokenLifetimeMs });
   gate.resolve(undefined);
-  // The browser holds the cookie of the new sign-in.
-  expect(await visiting).toEqual({ session: null, cookies: [] });
-  expect(app.events).toEqual([]);
+  expect((await visiting).session).toBeNull();
+  // By now the process does not remember the end.
+  clock.advance(2 * tokenLifetimeMs);
+  expect((await visit(app, header)).session).toBeNull();
 });
 
 describe('where only the record of a switch is left', () => {
@@ -112,4 +175,57 @@ describe('where only the record of a switch is left', () => {
     expect((await visit(two, header)).session).toBeNull();
     expect(provider.calls).toEqual(['refresh-1']);
   });
+});
+
+it('tokens that were issued after a switch are not spent by it, also where the provider’s clock is behind', async () => {
+  const clock = createClock();
+  const provider = createMemoryProvider(clock);
+  const ahead = { ...clock, now: () => clock.now() + 60_000 };
+  let calls = 0;
+  // It gives the same refresh token again.
+  const refresh = async (content: MemoryContent) => {
+    calls += 1;
+    const times = { issuedAt: clock.now(), expiresAt: clock.now() + tokenLifetimeMs };
+    return { kind: 'renewed', content: { ...content, ...times } } as const;
+  };
+  const app = createMemoryApp({ clock: ahead, provider, source: { refresh } });
+  const browser = createMemoryBrowser(provider.issue('ada'));
+  clock.advance(tokenLifetimeMs);
+  const variant = { name: 'south', isReached: () => false, refresh };
+  browser.receive(await app.resolver.switchSession(browser.header(), variant, {}));
+  clock.advance(5_000);
+  await app.resolver.renewSession({ userId: 'ada' });
+  browser.receive(await visit(app, browser.header()));
+  expect((await visit(app, browser.header())).cookies).toEqual([]);
+  expect(calls).toBe(2);
+});
+
+it('tokens that have expired when they come cost one call, and are reported', async () => {
+  const clock = createClock();
+  const provider = createMemoryProvider(clock);
+  const ahead = { ...clock, now: () => clock.now() + 2 * tokenLifetimeMs };
+  const app = createMemoryApp({ clock: ahead, provider });
+  const { sessionId, ...content } = provider.issue('ada');
+  const visiting = visit(app, createMemoryBrowser({ sessionId, ...content }).header());
+  await expect(visiting).rejects.toMatchObject({ code: 'token_rejected' });
+  expect(provider.calls).toHaveLength(1);
+  expect(app.events).toEqual([{ type: 'refresh_failed', code: 'token_rejected', reason: 'expired', sessionId }]);
+});
+
+it('answers that one user does not fetch take none from another user', async () => {
+  const clock = createClock();
+  const provider = createMemoryProvider(clock);
+  const padding = 'x'.repeat(60_000);
+  const refresh = async (content: MemoryContent): ReturnType<typeof provider.refresh> => {
+    const outcome = await provider.refresh(content);
+    if (outcome.kind !== 'renewed') return outcome;
+    return { ...outcome, content: Object.assign(outcome.content, { padding }) };
+  };
+  const app = createMemoryApp({ clock, provider, source: { refresh } });
+  const [own, ...others] = ['ada', ...Array<string>(300).fill('eve')].map((user) => provider.issue(user));
+  clock.advance(tokenLifetimeMs);
+  const header = createMemoryBrowser(own).header();
+  await visit(app, header);
+  for (const other of others) await visit(app, createMemoryBrowser(other).header());
+  expect((await visit(app, header)).session?.user.id).toBe('ada');
 });
