@@ -14,9 +14,10 @@ const returnTo = '  returnTo=/account?tab=1';
 const queried = 'returnTo=%2Faccount%3Ftab%3D1';
 const tooMany = (time: string): string => `alert: Too many attempts. Try again in ${time}.`;
 
+const or = 'or: or';
 const oauthLinks = (all: readonly (readonly [name: string, label: string])[]): string[] => [
   ...all.map(([name, label]) => `Continue with ${label} → /auth/login?provider=${name}&${queried}`),
-  'or: or',
+  or,
 ];
 const gitHub = ['github', 'GitHub'] as const;
 const two = oauthLinks([gitHub, ['google', 'Google']]);
@@ -93,6 +94,9 @@ const ceremony = (form: string, button: string, ...known: readonly string[]): st
   ...known,
   'hint: Your browser couldn’t do that here. Try again, or choose another way.',
 ];
+/** "or" hides with the button. */
+const belowOr = (form: readonly string[]): string[] =>
+  form.flatMap((line) => (line.startsWith('  [') ? [or, line] : [line]));
 const fallback =
   'hint: This browser can’t use passkeys or security keys here. Turn on JavaScript, or use another browser.';
 
@@ -177,6 +181,30 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...passwordForm(empty),
     ...toSignUp,
   ),
+  'sign-in, last used': signIn(
+    `Continue with GitHub → /auth/login?provider=github&${queried}`,
+    `Continue with Google Last used → /auth/login?provider=google&${queried}`,
+    or,
+    ...passwordForm(empty),
+    ...toSignUp,
+  ),
+  'sign-in, last used, many providers': signIn(
+    `Continue with Microsoft Last used → /auth/login?provider=azure&${queried}`,
+    ...oauthLinks([
+      ['google', 'Google'],
+      gitHub,
+      ['apple', 'Apple'],
+      ['linkedin_oidc', 'LinkedIn'],
+      ['custom%3Aacme-sso', 'Acme Sso'],
+    ]),
+    ...passwordForm(empty),
+    ...toSignUp,
+  ),
+  'sign-in, last used, every way': signIn(
+    ...passwordForm(empty, or, insteadCode).map((line) => (line === '  [Sign in]' ? '  [Sign in Last used]' : line)),
+    toSso,
+    ...toSignUp,
+  ),
   'sign-in, wrong password': signInRefused(
     '401',
     ...two,
@@ -209,7 +237,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
   'sign-in, passkey': signIn(
     ...oauthLinks([gitHub]),
-    ...passwordForm([...email(' webauthn email autofocus'), ...password('')], insteadCode),
+    ...passwordForm([...email(' webauthn email autofocus'), ...password('')], or, insteadCode),
     ...ceremony('form to /auth/passkey, script: get {} data-autofill', '[Sign in with a passkey] quiet'),
     ...toSignUp,
   ),
@@ -217,18 +245,20 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     '422',
     'alert: That took too long. Try again.',
     ...codeForm(' webauthn email form-error autofocus = ada@example.com'),
-    ...ceremony('form to /auth/passkey, script: get {} data-autofill data-again', '[Sign in with a passkey] quiet'),
+    ...belowOr(
+      ceremony('form to /auth/passkey, script: get {} data-autofill data-again', '[Sign in with a passkey] quiet'),
+    ),
   ),
   'sign-in, passkey only': signInRefused(
     '422',
     'alert: That didn’t work. Try again, or choose another way.',
-    ...oauthLinks([gitHub]),
+    ...oauthLinks([gitHub]).slice(0, -1),
     fallback,
-    ...ceremony('form to /auth/passkey, script: get {}', '[Sign in with a passkey]'),
+    ...belowOr(ceremony('form to /auth/passkey, script: get {}', '[Sign in with a passkey]')),
   ),
-  'sign-in, codes only': signIn(...oauthLinks([gitHub]), ...codeForm(' email autofocus'), toSso),
+  'sign-in, codes only': signIn(...oauthLinks([gitHub]), ...codeForm(' email autofocus'), or, toSso),
   'sign-in, every way': signIn(
-    ...passwordForm([...email(' email = ada@example.com'), ...password(' autofocus')], insteadCode),
+    ...passwordForm([...email(' email = ada@example.com'), ...password(' autofocus')], or, insteadCode),
     toSso,
     ...toSignUp,
   ),

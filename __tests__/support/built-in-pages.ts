@@ -129,6 +129,13 @@ function formPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
     'sign-in': signInPage(site, request, state),
     'sign-in, plain': signInPage(siteOf(), requestOf({}), state),
     'sign-in, many providers': signInPage(many, request, state),
+    'sign-in, last used': signInPage({ ...site, lastWay: 'google' }, request, state),
+    'sign-in, last used, many providers': signInPage({ ...many, lastWay: 'azure' }, request, state),
+    'sign-in, last used, every way': signInPage(
+      { ...siteOf({ signInMethods: ['password', 'code'], sso: true, pages }), lastWay: 'password' },
+      request,
+      state,
+    ),
     'sign-in, wrong password': signInPage(site, request, { ...again, error: failure('invalid_credentials') }),
     'sign-in, throttled': signInPage(site, request, { ...again, error: failure('rate_limited', { retryAfter: 700 }) }),
     'sign-in, email missing': signInPage(site, request, { ...state, email: '', error: emailProblem('') }),

@@ -16,6 +16,8 @@ export interface Site extends Pick<Slots<never>, 'signIn' | 'ways'> {
   readonly text: PagesText;
   /** The length of new passwords. */
   readonly passwordRule: Pick<PasswordRule, 'minLength'>;
+  /** The way in that this browser used last, where the sign-in page has it and others. */
+  readonly lastWay?: string | undefined;
 }
 
 /** The parts of a request that pages use: complete URLs, with mount path and base path. */
@@ -72,6 +74,8 @@ export interface Ways {
 
 /** What a room adds to the sign-in page and to its route. */
 export interface SignInPart<Context> {
+  /** The names of the ways in that it adds to the page. */
+  readonly ways?: readonly string[];
   /** Answers a GET of the sign-in page's path in the page's place. */
   readonly open?: (backend: Context, request: AuthRequest) => Promise<Reply> | Reply | undefined;
   /** Answers the POST of the sign-in page's path: one room has it. */

@@ -46,6 +46,8 @@ export interface Button {
   /** Default: the main button. */
   readonly look?: 'quiet' | 'link' | undefined;
   readonly icon?: Html;
+  /** What is known of it, at its edge. */
+  readonly note?: Text;
   /** What it says to the server, where a form has several. */
   readonly name?: string;
   readonly value?: string;
@@ -94,6 +96,8 @@ export interface Link {
   readonly look?: 'button' | 'quiet';
   /** Of a button. */
   readonly icon?: Html;
+  /** Of a button: what is known of it, at its edge. */
+  readonly note?: Text;
   /** Words in front of it. */
   readonly before?: Text;
 }
@@ -148,7 +152,7 @@ function markupOf(form: Form, error: FormError | undefined, or?: Or): Html {
 ${inputs}${username}${shown.map((field) => html`${fieldOf(field, error, field === shown.at(-1))}\n`)}${or?.before === true && word}${look === 'pair' ? html`<div class="pair">\n${buttons}</div>\n` : buttons}${scripted === undefined ? sentMark : scripted.after}${or?.after === true && word}</form>`;
 }
 
-function buttonOf({ label, look, icon, name, value, action, isClosed = false, hasFocus = false }: Button): Html {
+function buttonOf({ label, look, icon, note, name, value, action, isClosed = false, hasFocus = false }: Button): Html {
   const marks = attributes({
     class: look,
     name,
@@ -160,7 +164,7 @@ function buttonOf({ label, look, icon, name, value, action, isClosed = false, ha
     'aria-describedby': hasFocus && 'form-error',
     autofocus: hasFocus,
   });
-  return html`<button${marks}>${icon}${label}</button>`;
+  return html`<button${marks}>${icon}${label}${noteOf(note)}</button>`;
 }
 
 /**
@@ -252,8 +256,16 @@ function attributes(values: Readonly<Record<string, string | boolean | undefined
 /** The `href` of a link that loads its page again, with its query. */
 export const thisPage = '';
 
+/** With a space, because it belongs to the button's name. */
+export function noteOf(note: Text | undefined): HtmlValue {
+  return note && html` <small>${note}</small>`;
+}
+
 /** The link itself. @param classes of the element */
-export function anchor({ href, label }: Pick<Link, 'href' | 'label'>, classes?: string, icon?: Html): Html {
+export function anchor(
+  { href, label, icon, note }: Pick<Link, 'href' | 'label' | 'icon' | 'note'>,
+  classes?: string,
+): Html {
   const mark = classes !== undefined && html` class="${classes}"`;
-  return html`<a${mark} href="${href === thisPage ? thisPage : safeHref(href)}">${icon}${label}</a>`;
+  return html`<a${mark} href="${href === thisPage ? thisPage : safeHref(href)}">${icon}${label}${noteOf(note)}</a>`;
 }

@@ -133,6 +133,8 @@ export interface Page {
   readonly parts: Parts;
   /** For the page as data: what was entered and what the form sends back, without what no visitor needs to see again. */
   readonly values?: Readonly<Record<string, string | undefined>>;
+  /** For the page as data: the name of the way in that is marked as the last one. */
+  readonly lastUsed?: string | undefined;
   /** For the page as data: links that no part of the page names. */
   readonly links?: Readonly<Record<string, string | false | undefined>>;
   readonly stylesheet: string;
@@ -197,6 +199,8 @@ export interface Choice {
   readonly label?: Text;
   /** In front of the name. */
   readonly icon?: Html | undefined;
+  /** Of a button: what is known of it, at its edge. */
+  readonly note?: Text;
   /** Below the name, each on its own line. */
   readonly details?: readonly Text[];
   /** What can be done with it, at the end of its row. Default: the row itself leads to `href`. */

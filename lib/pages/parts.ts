@@ -1,4 +1,5 @@
 import { html, safeHref } from '../tools/html.ts';
+import { defined } from '../tools/json.ts';
 import type { Html, HtmlValue } from '../tools/html.ts';
 import { anchor, fieldsOf, formOf, orOf } from './form.ts';
 import type { Field, FormError, Link, Or } from './form.ts';
@@ -104,10 +105,10 @@ ${part.steps.map((step) => html`<li><p>${step.text}</p>\n${partsOf(step.parts, e
   }
 }
 
-function linkOf({ look, before, icon, ...link }: Link): Html {
+function linkOf({ look, before, ...link }: Link): Html {
   if (look === undefined)
     return html`<p class="actions">${before !== undefined && html`${before} `}${anchor(link)}</p>`;
-  return html`<p>${anchor(link, look === 'quiet' ? 'button quiet' : 'button', icon)}</p>`;
+  return html`<p>${anchor(link, look === 'quiet' ? 'button quiet' : 'button')}</p>`;
 }
 
 function listOf({ choices, heading, look }: List): HtmlValue {
@@ -116,7 +117,9 @@ function listOf({ choices, heading, look }: List): HtmlValue {
     heading && html`<h2 class="group"${heading.id !== undefined && html` id="${heading.id}"`}>${heading.text}</h2>\n`;
   if (look === undefined) return html`${title}<ul class="choices">\n${choices.map(rowOf)}</ul>`;
   const item = look === 'icons' ? iconOf : buttonOf;
-  return html`${title}<ul class="providers${look === 'icons' && ' row'}">\n${choices.map(item)}</ul>`;
+  const isNoted = ({ note }: Choice): boolean => note !== undefined;
+  const ordered = look === 'icons' ? [...choices].sort((a, b) => Number(isNoted(b)) - Number(isNoted(a))) : choices;
+  return html`${title}<ul class="providers${look === 'icons' && ' row'}">\n${ordered.map(item)}</ul>`;
 }
 
 function rowOf({ name, href, icon, details = [], actions }: Choice): Html {
@@ -131,11 +134,14 @@ function rowOf({ name, href, icon, details = [], actions }: Choice): Html {
   return html`<li class="row">${icon}${words}${ways}</li>\n`;
 }
 
-function buttonOf({ href, name, label = name, icon }: Choice): Html {
-  return html`<li><a class="button quiet" href="${safeHref(href)}">${icon}${label}</a></li>\n`;
+function buttonOf({ href, name, label = name, icon, note }: Choice): Html {
+  return html`<li>${anchor({ href, label, ...defined({ icon, note }) }, 'button quiet')}</li>\n`;
 }
 
-function iconOf({ href, name, label = name, icon }: Choice): Html {
+/** The one with a note has the room for it. */
+function iconOf(choice: Choice): Html {
+  const { href, name, label = name, icon, note } = choice;
+  if (note !== undefined) return buttonOf(choice);
   const lang = label.lang !== undefined && html` lang="${label.lang}"`;
   return html`<li><a class="button quiet" href="${safeHref(href)}" aria-label="${label.plain}" title="${label.plain}"${lang}>${icon ?? name}</a></li>\n`;
 }

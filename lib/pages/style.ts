@@ -135,6 +135,10 @@ main > .hint { margin: 0 0 1.25rem; text-align: center; text-wrap: balance; }
 .button:active, button:active { transform: translateY(1px); }
 .button.quiet, button.quiet { color: var(--ink); background: var(--card); border-color: var(--edge); }
 .button.quiet:hover, button.quiet:hover { background: var(--hover); border-color: var(--soft); }
+:is(.button, button) > small {
+  position: absolute; top: -0.5625rem; inset-inline-end: 0.75rem; padding: 0 0.375rem; color: var(--soft); background: var(--card);
+  border: 1px solid var(--edge); border-radius: var(--radius); font-size: 0.6875rem; line-height: 1rem;
+}
 button:disabled { color: var(--soft); background: var(--hover); border-color: var(--line); cursor: not-allowed; }
 button:disabled:active { transform: none; }
 ${sentForm}
@@ -172,6 +176,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .providers { display: grid; gap: 0.625rem; margin: 0 0 1.25rem; padding: 0; list-style: none; }
 .providers.row { grid-template-columns: repeat(auto-fill, minmax(4.25rem, 1fr)); }
 .providers.row:has(> :nth-child(5)):not(:has(> :nth-child(7))) { grid-template-columns: repeat(3, minmax(0, 1fr)); }
+.providers.row > :has(small) { grid-column: 1 / -1; }
 .providers.row .button { height: 100%; padding-inline: 0.25rem; }
 .providers svg { flex: none; width: 1.25rem; height: 1.25rem; }
 .choices { margin: 0 0 1.25rem; padding: 0; list-style: none; border: 1px solid var(--line); border-radius: calc(1.25 * var(--radius)); overflow: hidden; }

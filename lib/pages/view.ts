@@ -33,6 +33,8 @@ export interface BuiltInPage {
   readonly links: Readonly<Record<string, string | undefined>>;
   /** The texts of `links`, by the same names. */
   readonly labels: Readonly<Record<string, string | undefined>>;
+  /** On the sign-in page: the way in that this browser used last: a provider's name, or that of another way, such as `password`. */
+  readonly lastUsed?: string;
   /** What the visitor chooses from, such as providers, organizations or apps. */
   readonly choices: readonly { readonly name: string; readonly href: string }[];
 }
@@ -53,7 +55,7 @@ export type RenderPage = (req: Request, res: Response, page: BuiltInPage) => boo
 
 /** The page as data. Frozen, because the answers to a double submit share it. */
 export function pageView(page: Page): BuiltInPage {
-  const { kind, heading, lead, brand, failure, values = {} } = page;
+  const { kind, heading, lead, brand, failure, lastUsed, values = {} } = page;
   const forms = partsOfPage(page).filter((part) => part.part === 'form');
   const own = forms.filter((form) => form.name === undefined && isShown(form));
   const { links, labels } = waysOf(page);
@@ -66,7 +68,7 @@ export function pageView(page: Page): BuiltInPage {
     ...(failure && { error: Object.freeze({ code: failure.code, message: failure.message }) }),
     values: Object.freeze(defined(values)),
     fields: frozen(fieldsOfPage(own, failure?.fields ?? {})),
-    ...defined({ action: own[0]?.action }),
+    ...defined({ action: own[0]?.action, lastUsed }),
     buttons: frozen(buttonsOf(own)),
     links: Object.freeze(links),
     labels: Object.freeze(labels),

@@ -138,6 +138,7 @@ export const de: Translation = {
   passwordTooSimple:
     'Dieses Passwort braucht mehr Zeichenarten. Verwenden Sie Klein- und Großbuchstaben, Ziffern und Sonderzeichen.',
   or: 'oder',
+  lastUsed: 'Zuletzt verwendet',
   toForgotLink: 'Passwort vergessen?',
   emailMissing: 'Geben Sie Ihre E-Mail-Adresse ein.',
   emailRefused: 'Geben Sie eine gültige E-Mail-Adresse ein.',

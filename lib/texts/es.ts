@@ -124,6 +124,7 @@ export const es: Translation = {
   passwordTooSimple:
     'Esta contraseña necesita más tipos de caracteres. Usa minúsculas, mayúsculas, números y símbolos.',
   or: 'o',
+  lastUsed: 'Usado la última vez',
   toForgotLink: '¿Has olvidado la contraseña?',
   emailMissing: 'Escribe tu correo electrónico.',
   emailRefused: 'Escribe un correo electrónico válido.',

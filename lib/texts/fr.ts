@@ -132,6 +132,7 @@ export const fr: Translation = {
   passwordTooSimple:
     'Ce mot de passe doit contenir davantage de types de caractères. Utilisez des minuscules, des majuscules, des chiffres et des symboles.',
   or: 'ou',
+  lastUsed: 'Utilisé la dernière fois',
   toForgotLink: 'Mot de passe oublié ?',
   emailMissing: 'Saisissez votre adresse e-mail.',
   emailRefused: 'Saisissez une adresse e-mail valide.',

@@ -125,6 +125,7 @@ export const it: Translation = {
   passwordTooSimple:
     'Questa password deve avere più tipi di caratteri. Usa lettere minuscole e maiuscole, numeri e simboli.',
   or: 'oppure',
+  lastUsed: 'Usato l’ultima volta',
   toForgotLink: 'Password dimenticata?',
   emailMissing: 'Inserisci la tua email.',
   emailRefused: 'Inserisci un indirizzo email valido.',

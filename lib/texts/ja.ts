@@ -123,6 +123,7 @@ export const ja: Translation = {
   passwordInBreach: 'このパスワードは過去に流出したデータに含まれています。別のパスワードを選んでください。',
   passwordTooSimple: 'このパスワードは文字の種類が足りません。英小文字、英大文字、数字、記号を使ってください。',
   or: 'または',
+  lastUsed: '前回使用',
   toForgotLink: 'パスワードをお忘れですか？',
   emailMissing: 'メールアドレスを入力してください。',
   emailRefused: '有効なメールアドレスを入力してください。',

@@ -125,6 +125,7 @@ export const nl: Translation = {
   passwordTooSimple:
     'Dit wachtwoord heeft meer soorten tekens nodig. Gebruik kleine letters, hoofdletters, cijfers en symbolen.',
   or: 'of',
+  lastUsed: 'Laatst gebruikt',
   toForgotLink: 'Wachtwoord vergeten?',
   emailMissing: 'Voer je e-mailadres in.',
   emailRefused: 'Voer een geldig e-mailadres in.',

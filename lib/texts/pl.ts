@@ -123,6 +123,7 @@ export const pl: Translation = {
   passwordInBreach: 'To hasło pojawiło się w wycieku danych. Wybierz inne.',
   passwordTooSimple: 'To hasło zawiera zbyt mało rodzajów znaków. Użyj małych i wielkich liter, cyfr i symboli.',
   or: 'lub',
+  lastUsed: 'Ostatnio używane',
   toForgotLink: 'Nie pamiętasz hasła?',
   emailMissing: 'Wpisz swój adres e-mail.',
   emailRefused: 'Wpisz prawidłowy adres e-mail.',

@@ -117,6 +117,7 @@ export const pt: Translation = {
   passwordTooSimple:
     'Esta senha precisa de mais tipos de caracteres. Use letras minúsculas e maiúsculas, números e símbolos.',
   or: 'ou',
+  lastUsed: 'Usado da última vez',
   toForgotLink: 'Esqueceu a senha?',
   emailMissing: 'Digite seu e-mail.',
   emailRefused: 'Digite um e-mail válido.',

@@ -111,6 +111,7 @@ export const zh: Translation = {
   passwordInBreach: '此密码曾在数据泄露事件中出现。请使用其他密码。',
   passwordTooSimple: '此密码包含的字符种类太少。请使用小写字母、大写字母、数字和符号。',
   or: '或',
+  lastUsed: '上次使用',
   toForgotLink: '忘记密码？',
   emailMissing: '请输入邮箱。',
   emailRefused: '请输入有效的邮箱地址。',

@@ -10,6 +10,7 @@ import type { BackendContext } from '../context.ts';
 import { FormProblem, asBadAddress, digitsOf, readCaptcha, readEmail } from '../forms/fields.ts';
 import { formRoute, redirectUrl } from '../forms/forms.ts';
 import { sendMail } from '../forms/mail.ts';
+import { emailCodeMethod } from './options.ts';
 import { codePage } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import { resendAfter, resendOf, waitIn } from '../pages/resend.ts';
@@ -105,7 +106,7 @@ async function enterCode(backend: BackendContext, request: AuthRequest, form: Co
     .runMailedCode(request.req, email, () => check().catch(asWrongCode).catch(asBadAddress))
     .catch(asCodesLimited);
   if (issued === null) throw new AuthError('token_rejected');
-  return completeSignIn(backend, request, issued, returnTo);
+  return completeSignIn(backend, request, issued, returnTo, emailCodeMethod);
 }
 
 /** Codes are refused for a while; the link in the same email is not. */

@@ -4,7 +4,7 @@ import type { Choice, List } from '../../pages/page.ts';
 import { withQuery } from '../../tools/url.ts';
 import { fillIn } from '../../pages/texts.ts';
 import type { BackendOptions } from '../options.ts';
-import { returnToOf } from '../pages/parts.ts';
+import { lastUsedAt, returnToOf } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 
 /** Names with the owners' spelling, where capitalizing each word is not enough. */
@@ -40,9 +40,9 @@ export function providerLabel(name: string): string {
 const rowFrom = 4;
 
 /** The listed ones, and the default one: the page is shown in its place, where it would not ask for the account. */
-function providersOf(
+export function providersOf(
   { providers, defaultProvider }: BackendOptions,
-  state: FormState,
+  state: Pick<FormState, 'providers'> = {},
 ): readonly { readonly name: string; readonly label?: string | undefined }[] {
   const isListed = providers.some(({ name }) => name === defaultProvider);
   const all = [...providers, ...(defaultProvider === undefined || isListed ? [] : [{ name: defaultProvider }])];
@@ -54,7 +54,8 @@ function providerUrl({ loginPath }: BackendOptions, request: PageRequest, name: 
 }
 
 /** "Continue with GitHub" for each provider. These are links, so the page's `form-action` does not apply to them. */
-export function providerButtons({ settings, text }: Site, request: PageRequest, state: FormState): List | undefined {
+export function providerButtons(site: Site, request: PageRequest, state: FormState): List | undefined {
+  const { settings, text } = site;
   const providers = providersOf(settings, state);
   if (providers.length === 0) return undefined;
   const isRow = providers.length >= rowFrom;
@@ -65,6 +66,7 @@ export function providerButtons({ settings, text }: Site, request: PageRequest, 
       href: providerUrl(settings, request, provider.name, state),
       label: fillIn(text.continueWith, { provider: name }),
       icon: providerIcon(provider.name),
+      ...lastUsedAt(site, provider.name),
     };
   });
   return { part: 'list', look: isRow ? 'icons' : 'buttons', choices };

@@ -15,14 +15,22 @@ import { everyField } from '../../pages/parts.ts';
 import { fillIn } from '../../pages/texts.ts';
 import { pageScript } from './script-route.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
+import { lastWayIn } from './last-way.ts';
 import type { PagesText, PagesTextKey } from './text.ts';
 
 /** What the pages show to one request. */
 export function siteFor(
-  { settings, passwordRule, signIn, ways, brands }: Omit<Site, 'text'> & { readonly brands: Brands<PagesTextKey> },
-  { req }: Pick<AuthRequest, 'req'>,
+  {
+    settings,
+    passwordRule,
+    signIn,
+    ways,
+    brands,
+  }: Omit<Site, 'text' | 'lastWay'> & { readonly brands: Brands<PagesTextKey> },
+  { req, cookies }: Pick<AuthRequest, 'req' | 'cookies'>,
 ): Site {
-  return { settings, passwordRule, signIn, ways, text: brands.of(req).text };
+  const lastWay = lastWayIn({ settings, signIn }, cookies);
+  return { settings, passwordRule, signIn, ways, text: brands.of(req).text, lastWay };
 }
 
 /** A complete page: its status, `Retry-After` and title follow from `error`. */
@@ -152,6 +160,11 @@ export function removalParts(
     { part: 'form', action, hidden: { ...asked, ...returnToOf(state) }, buttons: [{ label }] },
     link('cancel', withReturnTo(action, state), text.cancelLink),
   ];
+}
+
+/** Says at a way in that this browser used it last. @param way its name */
+export function lastUsedAt({ text, lastWay }: Site, way: string): { readonly note?: Text } {
+  return way === lastWay ? { note: text.lastUsed } : {};
 }
 
 /** Help with what the page cannot do, where the application names a page for it. */

@@ -40,6 +40,7 @@ export function signInPage(site: Site, request: PageRequest, state: SignInState)
     problem,
     ...(resend && { remedy: [resend] }),
     isStep: true,
+    lastUsed: site.lastWay,
     script,
     parts: [
       {

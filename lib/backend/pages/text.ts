@@ -29,6 +29,8 @@ const kernelTexts = {
   passwordTooSimple:
     'This password needs more kinds of characters. Use lowercase and uppercase letters, digits and symbols.',
   or: 'or',
+  /** At the way to sign in that this browser used last. */
+  lastUsed: 'Last used',
   toForgotLink: 'Forgot password?',
   emailMissing: 'Enter your email.',
   emailRefused: 'Enter a valid email address.',

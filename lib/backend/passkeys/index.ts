@@ -2,9 +2,10 @@ import type { BackendContext } from '../context.ts';
 import type { Feature } from '../feature.ts';
 import type { SignInPart } from '../slots.ts';
 import { offers } from '../options.ts';
-import { returnToOf } from '../pages/parts.ts';
+import { lastUsedAt, returnToOf } from '../pages/parts.ts';
 import { pageScript } from '../pages/script-route.ts';
 import { ceremonyFallback, ceremonyForm } from '../webauthn/page.ts';
+import { passkeyMethod } from './options.ts';
 import { passkeysRoute } from './manage-route.ts';
 import { passkeyRoute } from './sign-in-route.ts';
 
@@ -18,6 +19,7 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
     path: settings.passkeyPath,
     hidden: returnToOf(state),
     label: text.passkeyButton,
+    ...lastUsedAt(site, passkeyMethod),
     isQuiet: !isAlone,
     hasAutofill: !isAlone,
     isAgain: state.isAgain,
@@ -34,8 +36,8 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
 /** Sign-in with a passkey, and the page of an account's passkeys. */
 export const passkeys: Feature = {
   routes(backend) {
-    if (!offers(backend.settings, 'passkey')) return [];
+    if (!offers(backend.settings, passkeyMethod)) return [];
     return [passkeyRoute(backend), passkeysRoute(backend)];
   },
-  signIn: (settings) => (offers(settings, 'passkey') ? { show } : undefined),
+  signIn: (settings) => (offers(settings, passkeyMethod) ? { ways: [passkeyMethod], show } : undefined),
 };

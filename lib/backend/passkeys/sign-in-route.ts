@@ -7,6 +7,7 @@ import { formRoute, readReturnTo } from '../forms/forms.ts';
 import { signInPage } from '../pages/sign-in.ts';
 import { siteFor } from '../pages/parts.ts';
 import { asksAgain } from '../webauthn/page.ts';
+import { passkeyMethod } from './options.ts';
 import { startSignIn, verifySignIn } from './passkeys.ts';
 import { completeSignIn } from '../sign-in/sign-in.ts';
 
@@ -38,7 +39,7 @@ export function passkeyRoute(backend: BackendContext): AuthRoute {
       const answer = readAnswer(backend, request, fields);
       const verify = () => verifySignIn(backend, request, answer);
       const issued = await attempts.run(request.req, undefined, verify);
-      return completeSignIn(backend, request, issued, returnTo);
+      return completeSignIn(backend, request, issued, returnTo, passkeyMethod);
     },
   });
 }

@@ -4,8 +4,9 @@ import type { Feature } from '../feature.ts';
 import type { SignInPart } from '../slots.ts';
 import { offers } from '../options.ts';
 import { emailField, passwordField } from '../pages/field.ts';
-import { forgotLink, returnToOf } from '../pages/parts.ts';
+import { forgotLink, lastUsedAt, returnToOf } from '../pages/parts.ts';
 import { completeSignIn } from '../sign-in/sign-in.ts';
+import { passwordMethod } from './options.ts';
 
 const submit: SignInPart<BackendContext>['submit'] = async (backend, request, fields, returnTo) => {
   const email = readEmail(fields);
@@ -16,7 +17,7 @@ const submit: SignInPart<BackendContext>['submit'] = async (backend, request, fi
       return unwrap(await auth.signInWithPassword({ email, password, options })).session;
     });
   const issued = await backend.attempts.run(request.req, email, () => ask().catch(asBadAddress));
-  return completeSignIn(backend, request, issued, returnTo);
+  return completeSignIn(backend, request, issued, returnTo, passwordMethod);
 };
 
 /** Email and password, on the sign-in page. */
@@ -29,10 +30,10 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => ({
       emailField(site, { value: state.email }, autocomplete),
       passwordField(site, { label: site.text.password, aside: forgotLink(site, request, state) }),
     ],
-    buttons: [{ label: site.text.signInButton }, ...buttons],
+    buttons: [{ label: site.text.signInButton, ...lastUsedAt(site, passwordMethod) }, ...buttons],
   }),
 });
 
 export const password: Feature = {
-  signIn: (settings) => (offers(settings, 'password') ? { submit, show } : undefined),
+  signIn: (settings) => (offers(settings, passwordMethod) ? { ways: [passwordMethod], submit, show } : undefined),
 };

@@ -16,6 +16,7 @@ import { localUrl } from '../forms/forms.ts';
 import { changedAnswer, heldSession, prepareLink } from './link-sign-in.ts';
 import { otherLinkAnswer } from '../forms/mail.ts';
 import { linkExpiredPage, newLinkPage, pleaseSignInPage } from '../pages/notice.ts';
+import { lastWayWrites } from '../pages/last-way.ts';
 import { siteFor } from '../pages/parts.ts';
 import { callbackError, codeOf, isOwnRefusal } from '../supabase/provider-errors.ts';
 import { flowMaxAge } from '../../http/cookie-jar.ts';
@@ -140,7 +141,8 @@ function createSpendCode(backend: BackendContext): SpendCode {
     if (!isMailed) {
       const providerTokens = backend.providerTokens.issued(issued, flow?.provider);
       const signIn = { issued, returnTo, needs, providerTokens };
-      return { prepared: await prepareSignIn(backend, request, signIn), returnTo, writes, beside };
+      const way = lastWayWrites(backend, methods.includes('oauth') ? flow?.provider : 'sso');
+      return { prepared: await prepareSignIn(backend, request, signIn), returnTo, writes: [...writes, ...way], beside };
     }
     const link = { issued, returnTo, needs, isChange: methods.includes('email_change') };
     const prepared = await prepareLink(backend, request, await heldSession(request), link);

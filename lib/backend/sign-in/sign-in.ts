@@ -9,6 +9,7 @@ import type { BackendSession } from '../../types.ts';
 import type { BackendContext } from '../context.ts';
 import { identitiesOf, needsFactor } from '../supabase/account.ts';
 import { localUrl } from '../forms/forms.ts';
+import { lastWayWrites } from '../pages/last-way.ts';
 import { beginPending, clearPending, endPendingOfOthers, isRecent, proveMailbox, signInTime } from './pending.ts';
 import type { PendingSignIn } from './pending.ts';
 import type { Step } from '../slots.ts';
@@ -157,14 +158,16 @@ export async function storeSignIn(
   return stepUrl(backend, request, next, returnTo);
 }
 
-/** Both halves. @returns the next URL @throws {AuthError} as its halves */
+/** Both halves. @param way its name on the sign-in page, which then marks it @returns the next URL @throws {AuthError} as its halves */
 export async function completeSignIn(
   backend: BackendContext,
   request: AuthRequest,
   issued: SdkSession,
   returnTo: string,
+  way?: string,
 ): Promise<string> {
-  return storeSignIn(backend, request, await prepareSignIn(backend, request, { issued, returnTo }));
+  const prepared = await prepareSignIn(backend, request, { issued, returnTo });
+  return storeSignIn(backend, request, prepared, request.wantsJson ? [] : lastWayWrites(backend, way));
 }
 
 /** The page that asks for a missing step. @throws {AuthError} `sign_in_incomplete` where none does */

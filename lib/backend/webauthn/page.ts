@@ -18,6 +18,8 @@ interface CeremonyFormParts {
   readonly start?: Readonly<Record<string, string>>;
   readonly hidden: Readonly<Record<string, string | undefined>>;
   readonly label: Text;
+  /** At the button's edge. */
+  readonly note?: Text;
   /** Whether another button of the page is the main one. */
   readonly isQuiet: boolean;
   /** Whether the browser offers passkeys in the email field. */
@@ -30,7 +32,7 @@ interface CeremonyFormParts {
 
 /** One button, for browsers with a script. The texts are for what only the browser can know. */
 export function ceremonyForm({ text }: Site, request: PageRequest, parts: CeremonyFormParts): Form {
-  const { kind, name, path, start = {}, hidden, label, isQuiet } = parts;
+  const { kind, name, path, start = {}, hidden, label, note, isQuiet } = parts;
   const { hasAutofill = false, isAgain = false, hasFocus = false } = parts;
   const marks = html` data-passkey="${kind}" data-start="${JSON.stringify(start)}"${hasAutofill && html` data-autofill`}${isAgain && html` data-again`}${hasFocus && html` data-focus`} hidden`;
   const known =
@@ -46,7 +48,7 @@ ${known}<p class="hint" data-error="" hidden>${text.passkeyFailed}</p>
     action: request.localPath(path),
     // The script asks once more by itself, and not a third time.
     hidden: { ...hidden, challengeId: '', credential: '', again: isAgain ? 'yes' : undefined },
-    buttons: [{ label, icon: keyIcon, look: isQuiet ? 'quiet' : undefined }],
+    buttons: [{ label, icon: keyIcon, look: isQuiet ? 'quiet' : undefined, ...defined({ note }) }],
     scripted: { marks, after },
   };
 }
