@@ -38,7 +38,7 @@ it('a Supabase project that does not answer is one process warning, and visitors
   expect([page.status, page.text.includes('signed out')]).toEqual([503, false]);
   await server.close();
   expect(warnings.filter((text) => text.includes('did not answer'))).toEqual([
-    'backendAuth: the Supabase project did not answer; check BAAS_URL and whether the server can reach it. To find out more: npx express-auth-adapters doctor',
+    'backendAuth: the Supabase project at 127.0.0.1:9 did not answer; check BAAS_URL and whether the server can reach it. To find out more: npx express-auth-adapters doctor',
   ]);
 });
 
@@ -61,7 +61,7 @@ it('a WorkOS that does not answer is one process warning, and visitors read noth
   }
   await server.close();
   expect(warnings.filter((text) => text.includes('did not answer'))).toEqual([
-    'b2bAuth: WorkOS did not answer; check B2B_API_HOSTNAME and whether the server can reach it. To find out more: npx express-auth-adapters doctor',
+    'b2bAuth: WorkOS at 127.0.0.1:9 did not answer; check B2B_API_HOSTNAME and whether the server can reach it. To find out more: npx express-auth-adapters doctor',
   ]);
 });
 

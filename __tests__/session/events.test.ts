@@ -12,8 +12,8 @@ import {
   signInFailed,
   staleKeys,
   warnOfClocks,
-  warnOfSilence,
 } from '../../lib/session/events.ts';
+import type { noteAnswer, warnOfSilence } from '../../lib/session/events.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { AdapterName, AuthEvent } from '../../lib/types.ts';
 
@@ -230,7 +230,6 @@ describe('a problem of the configuration', () => {
     ['TOKEN_REJECTED', tell({ type: 'sign_in_failed', code: 'token_rejected' }), /B2B_CLIENT_ID/, /BAAS_URL/],
     ['KEYS_UNAVAILABLE', tell({ type: 'keys_unavailable', stale: false }), /B2B_API_HOSTNAME/, /BAAS_URL/],
     ['KEYS_ROTATED', tell({ type: 'configuration_warning', message: staleKeys }), /rotate the keys/, /rotate the keys/],
-    ['PROVIDER_UNREACHABLE', warnOfSilence, /B2B_API_HOSTNAME/, /BAAS_URL/],
     ['CLOCKS_DIFFER', warnOfClocks, /WorkOS/, /Supabase/],
   ])('is one process warning per cause and adapter, without a listener: %s', (code, cause, b2b, backend) => {
     for (const adapter of ['b2b', 'backend', 'b2b', 'backend'] as const) cause(adapter);
@@ -261,13 +260,64 @@ describe('a problem of the configuration', () => {
     expect(texts.slice(0, 2).join(' ')).not.toContain('KEY');
   });
 
-  it('is no silence of a provider whose answer is too large, which a user’s own data can make it', async () => {
-    // The test above has used up both warnings.
-    const path = `../../lib/session/events.ts?copy=${randomUUID()}`;
-    const { warnOfSilence: warnInCopy } = (await import(path)) as { warnOfSilence: typeof warnOfSilence };
-    warnInCopy('backend', new AnswerTooLarge('large'));
-    expect(warn).not.toHaveBeenCalled();
-    warnInCopy('backend', new TypeError('fetch failed'));
-    expect(warn).toHaveBeenCalledTimes(1);
+  describe('of a provider that does not answer', () => {
+    const refused = new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }) });
+    const late = new DOMException('The operation was aborted due to timeout', 'TimeoutError');
+    const url = 'https://user:secret@api.example:8443/token?secret';
+
+    /** Each copy of the module has warned of nothing. */
+    const copy = async () =>
+      (await import(`../../lib/session/events.ts?copy=${randomUUID()}`)) as {
+        warnOfSilence: typeof warnOfSilence;
+        noteAnswer: typeof noteAnswer;
+      };
+
+    it.each([
+      [refused, ' (ECONNREFUSED)'],
+      [late, ' in time'],
+      [new TypeError(url), ''],
+      [Object.assign(new Error(), { code: 'a secret' }), ''],
+      ['secret', ''],
+    ])('names its address, and what the network said: %s', async (failure, said) => {
+      const { warnOfSilence: warnInCopy } = await copy();
+      warnInCopy('backend', url, failure);
+      warnInCopy('b2b', url, failure);
+      expect(warn.mock.calls).toEqual(
+        [
+          `backendAuth: the Supabase project at api.example:8443 did not answer${said}; check BAAS_URL`,
+          `b2bAuth: WorkOS at api.example:8443 did not answer${said}; check B2B_API_HOSTNAME`,
+        ].map((text) => [
+          `${text} and whether the server can reach it. To find out more: npx express-auth-adapters doctor`,
+          { code: 'EXPRESS_AUTH_ADAPTERS_PROVIDER_UNREACHABLE' },
+        ]),
+      );
+    });
+
+    it('is one in an outage, and one a minute at most', async () => {
+      const { warnOfSilence: warnInCopy, noteAnswer } = await copy();
+      const now = jest.spyOn(performance, 'now');
+      const at = (ms: number, calls: number): void => {
+        now.mockReturnValue(ms);
+        warnInCopy('backend', url, refused);
+        expect(warn).toHaveBeenCalledTimes(calls);
+      };
+      noteAnswer('backend');
+      at(1_000, 1);
+      at(500_000, 1);
+      noteAnswer('b2b');
+      at(600_000, 1);
+      noteAnswer('backend');
+      at(600_001, 2);
+      noteAnswer('backend');
+      at(660_000, 2);
+      noteAnswer('backend');
+      at(660_001, 3);
+    });
+
+    it('is none where the answer is too large, which a user’s own data can make it', async () => {
+      const { warnOfSilence: warnInCopy } = await copy();
+      warnInCopy('backend', url, new AnswerTooLarge('large'));
+      expect(warn).not.toHaveBeenCalled();
+    });
   });
 });

@@ -2,7 +2,7 @@ import type { WorkOS } from '@workos-inc/node';
 import { withDeadline } from '../tools/deadline.ts';
 import { createRest, retryAfterOf } from '../tools/rest.ts';
 import { defined, isRecord, parseJson, maxAnswerBytes, readText } from '../tools/json.ts';
-import { warnOfSilence } from '../session/events.ts';
+import { noteAnswer, warnOfSilence } from '../session/events.ts';
 import type { ClientFacts } from '../session/source.ts';
 import type { B2bOptions } from './options.ts';
 import { classifyFailure } from './provider-errors.ts';
@@ -127,9 +127,11 @@ function createCallFetch(
       try {
         const signals = [signal, init?.signal ?? []].flat();
         response = await fetch(input, { ...init, signal: AbortSignal.any(signals), redirect: 'manual' });
-        return await readable(response);
+        const read = await readable(response);
+        noteAnswer('b2b');
+        return read;
       } catch (error) {
-        warnOfSilence('b2b', error);
+        warnOfSilence('b2b', input instanceof Request ? input.url : String(input), error);
         throw error;
       }
     },

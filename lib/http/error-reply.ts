@@ -17,7 +17,7 @@ import { askingSignInUrl, otherAccountUrl } from '../pages/page.ts';
 import { accountName, duration, sharedText } from '../pages/texts.ts';
 import { asError, passToNext, isError } from './next.ts';
 import type { Next } from './next.ts';
-import { isPrivate } from './origin.ts';
+import { isOwnButForHttps, isPrivate, schemeAdvice } from './origin.ts';
 import { json, redirect, showReply } from './reply.ts';
 import type { Reply } from './reply.ts';
 
@@ -207,12 +207,8 @@ function holdsCookie({ cookies, definition: { cookieName } }: AuthRequest): bool
 }
 
 /** An error's code, with details that its response omits: the reason, the provider's status and code, a fix. */
-export function refusalReason({ req }: AuthRequest, { status, code, reason, cause }: AuthError): string {
-  const facts = [
-    reason,
-    ...causeFacts(cause),
-    code === 'cross_site_request' ? siteOf(header(req, 'origin')) : undefined,
-  ];
+export function refusalReason(request: AuthRequest, { status, code, reason, cause }: AuthError): string {
+  const facts = [reason, ...causeFacts(cause), code === 'cross_site_request' ? siteOf(request) : undefined];
   const known = facts.filter((fact) => fact !== undefined);
   return `refused with ${status} ${code}${known.length === 0 ? '' : ` (${known.join('; ')})`}`;
 }
@@ -236,13 +232,15 @@ const maxWarnedOrigins = 20;
  * In development another site on this machine or in this network is usually the developer's own front end. Any other site, and any
  * other peer, can choose the origin freely, and would use the warnings up.
  */
-function warnOfOrigin({ req, definition: { name } }: AuthRequest): void {
+function warnOfOrigin(request: AuthRequest): void {
+  const { req, definition } = request;
   const { NODE_ENV: mode = 'development' } = process.env;
   const origin = header(req, 'origin');
   if (mode !== 'development' || !isPrivate(req.socket.remoteAddress) || !isOrigin(origin) || !isNear(origin)) return;
+  if (isOwnButForHttps(req, () => request.origin)) return;
   if (warnedOrigins.has(origin) || warnedOrigins.size >= maxWarnedOrigins) return;
   warnedOrigins.add(origin);
-  const message = `${name} refused a request from another site with 403: ${siteOf(origin)}`;
+  const message = `${definition.name} refused a request from another site with 403: ${siteOf(request)}`;
   process.emitWarning(message, { code: 'EXPRESS_AUTH_ADAPTERS_ORIGIN' });
 }
 
@@ -257,7 +255,10 @@ function isOrigin(origin: string | undefined): origin is string {
 }
 
 /** The other site, if the value is an origin as browsers write it. */
-function siteOf(origin: string | undefined): string {
+function siteOf(request: AuthRequest): string {
+  const origin = header(request.req, 'origin');
+  if (isOwnButForHttps(request.req, () => request.origin))
+    return `it came from ${origin}, and this application believes it is served over http; ${schemeAdvice}`;
   return isOrigin(origin)
     ? `it came from ${origin}; if that is your own site, add it to trustedOrigins`
     : 'it came from another site; an origin of your own belongs in trustedOrigins';

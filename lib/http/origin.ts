@@ -108,6 +108,7 @@ export function isPrivate(peer = ''): boolean {
 export function refuseCrossSite(req: IncomingMessage, origin: () => string, trustedOrigins: readonly string[]): void {
   const from = header(req, 'origin');
   if (from !== undefined && trustedOrigins.includes(from)) return;
+  warnOfScheme(req, origin);
   const site = header(req, 'sec-fetch-site');
   if (site !== undefined) {
     if (site === 'same-origin' || site === 'none') return;
@@ -127,4 +128,40 @@ export function refuseUnintended(req: IncomingMessage, origin: () => string, tru
   if (isPrefetch(req) || isSubresource(req)) throw new AuthError('prefetch_refused');
   const mode = header(req, 'sec-fetch-mode');
   if (mode !== undefined && mode !== 'navigate') refuseCrossSite(req, origin, trustedOrigins);
+}
+
+/**
+ * Whether the page is on the application's own origin but for https: a proxy ends TLS, and the application does not know of it.
+ *
+ * @param origin the application's own origin
+ */
+export function isOwnButForHttps(req: IncomingMessage, origin: () => string): boolean {
+  const from = header(req, 'origin');
+  return from !== undefined && from === `https://${req.headers.host}` && origin() === from.replace('https:', 'http:');
+}
+
+export const schemeAdvice = "behind a proxy set app.set('trust proxy', 1), or the option appBaseUrl";
+
+/** One process warning, in every environment: sign-ins fail in some browsers, cookies lack `Secure`, and redirect URIs begin with http. */
+export function warnOfScheme(req: IncomingMessage, origin: () => string): void {
+  if (!isOwnButForHttps(req, origin)) return;
+  warnOfProxy(
+    `The page is at https://${req.headers.host}, but this application believes it is served over http; ${schemeAdvice}`,
+  );
+}
+
+/** In production. Where a proxy ends TLS, nothing else may say so. */
+export function warnOfPlainCookies(): void {
+  warnOfProxy(
+    `Cookies are sent without Secure, because this application believes it is served over http; ${schemeAdvice}`,
+  );
+}
+
+let isWarned = false;
+
+/** Once, whichever sign of it comes first. */
+function warnOfProxy(message: string): void {
+  if (isWarned) return;
+  isWarned = true;
+  process.emitWarning(message, { code: 'EXPRESS_AUTH_ADAPTERS_TRUST_PROXY' });
 }

@@ -5,7 +5,7 @@ import { WaitingTime, withDeadline } from '../tools/deadline.ts';
 import { queryOf } from '../tools/url.ts';
 import { keepPrivate, prefersJson, requestTarget } from './message.ts';
 import type { HostRequest } from './message.ts';
-import { peerAddress, protocolOf, requestOrigin } from './origin.ts';
+import { peerAddress, protocolOf, requestOrigin, warnOfPlainCookies } from './origin.ts';
 import type { ConfigurationError } from '../errors.ts';
 import { outOfTime } from '../session/source.ts';
 import type { Session } from '../types.ts';
@@ -242,6 +242,7 @@ export class AuthRequest {
     this.#writtenNames = [...this.#writtenNames, ...writes.map(({ name }) => name)];
     const { cookieOptions, emit } = this.definition;
     const secure = this.#isSecure;
+    if (!secure && cookieOptions.secure === undefined && process.env['NODE_ENV'] === 'production') warnOfPlainCookies();
     const named = writes.map((write) => toHostCookie(write, this.definition, secure));
     const reported: Delivery = { ...delivery, onLost: (names) => emit({ type: 'cookie_lost', names }) };
     jarOf(this.res).write(named, { secure, ...cookieOptions }, reported);

@@ -83,13 +83,7 @@ export function createEmit(
 export const staleKeys =
   'backendAuth: Supabase refused a token whose signature its own published keys confirm (bad_jwt), as some of its processes do after a rotation of the signing keys, or where clocks differ; check BAAS_URL, and rotate the keys once more or restart Supabase Auth where it lasts';
 
-type OperatorCause =
-  | 'provider_refused'
-  | 'token_rejected'
-  | 'keys_unavailable'
-  | 'provider_unreachable'
-  | 'clocks_differ'
-  | 'keys_rotated';
+type OperatorCause = 'provider_refused' | 'token_rejected' | 'keys_unavailable' | 'clocks_differ' | 'keys_rotated';
 
 /** Problems that only operators can fix, with the settings to check first. */
 const operatorTexts: Readonly<Record<AdapterName, Readonly<Record<Exclude<OperatorCause, 'keys_rotated'>, string>>>> = {
@@ -99,7 +93,6 @@ const operatorTexts: Readonly<Record<AdapterName, Readonly<Record<Exclude<Operat
     token_rejected: 'a token that WorkOS issued failed verification; check B2B_CLIENT_ID and the option issuer',
     keys_unavailable:
       'the keys that sign tokens could not be fetched; check B2B_API_HOSTNAME (B2B_AUTHKIT_DOMAIN, if a protected resource asks) and whether the server can reach it',
-    provider_unreachable: 'WorkOS did not answer; check B2B_API_HOSTNAME and whether the server can reach it',
     clocks_differ:
       'a user signed in at a time that is in the future here: the clock of this server is behind that of WorkOS; set it by NTP',
   },
@@ -110,7 +103,6 @@ const operatorTexts: Readonly<Record<AdapterName, Readonly<Record<Exclude<Operat
       'a token that Supabase issued failed verification; check BAAS_URL, the option issuer, and that a hook for access tokens keeps the claim amr',
     keys_unavailable:
       'the keys that sign tokens could not be fetched; check BAAS_URL and whether the server can reach it',
-    provider_unreachable: 'the Supabase project did not answer; check BAAS_URL and whether the server can reach it',
     clocks_differ:
       'a user signed in at a time that is in the future here: the clock of this server is behind that of Supabase; set it by NTP',
   },
@@ -126,13 +118,42 @@ function warnOperator(adapter: AdapterName, body: EventBody): void {
   warnOfCause(adapter, cause, typeof reason === 'string' && reason !== cause ? reason : undefined);
 }
 
+/** Each adapter's provider, while it is silent: when that was reported, by `performance.now()`, and whether it answered since. */
+const silences = new Map<AdapterName, { readonly at: number; readonly isOver: boolean }>();
+
 /**
- * For a call that got no answer: only the call itself knows, because a callback's query can say the same of the provider.
+ * For a call that got no answer: only the call itself knows, because a callback's query can say the same of the provider. Once in an
+ * outage, and once a minute at most.
  *
+ * @param url that was called
  * @param failure what the call failed with; an answer that is too large is one, and a user's own data can make it so
  */
-export function warnOfSilence(adapter: AdapterName, failure?: unknown): void {
-  if (!(failure instanceof AnswerTooLarge)) warnOfCause(adapter, 'provider_unreachable');
+export function warnOfSilence(adapter: AdapterName, url: string, failure: unknown): void {
+  if (failure instanceof AnswerTooLarge) return;
+  const last = silences.get(adapter);
+  const isReported = last !== undefined && (!last.isOver || performance.now() - last.at < warningMs);
+  silences.set(adapter, { at: isReported ? last.at : performance.now(), isOver: false });
+  if (isReported) return;
+  const { provider, setting } = adapter === 'b2b' ? workosApi : supabaseProject;
+  const text = `${nameOf(adapter)}: ${provider} at ${URL.parse(url)?.host} did not answer${networkCauseOf(failure)}; check ${setting} and whether the server can reach it. To find out more: npx express-auth-adapters doctor`;
+  process.emitWarning(text, { code: 'EXPRESS_AUTH_ADAPTERS_PROVIDER_UNREACHABLE' });
+}
+
+const workosApi = { provider: 'WorkOS', setting: 'B2B_API_HOSTNAME' };
+const supabaseProject = { provider: 'the Supabase project', setting: 'BAAS_URL' };
+
+/** For an answer of the provider: its next silence is another outage. */
+export function noteAnswer(adapter: AdapterName): void {
+  const last = silences.get(adapter);
+  if (last?.isOver === false) silences.set(adapter, { ...last, isOver: true });
+}
+
+/** What the network said, such as ` (ECONNREFUSED)`; messages may quote the request. */
+function networkCauseOf(failure: unknown, depth = 0): string {
+  if (typeof failure !== 'object' || failure === null || depth > 4) return '';
+  const { code, name, cause }: { code?: unknown; name?: unknown; cause?: unknown } = failure;
+  if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{2,60}$/.test(code)) return ` (${code})`;
+  return name === 'TimeoutError' || name === 'AbortError' ? ' in time' : networkCauseOf(cause, depth + 1);
 }
 
 /** For a verified token whose sign-in is in the future. */

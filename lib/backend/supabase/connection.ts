@@ -1,7 +1,7 @@
 import { isRecord, parseJson, maxAnswerBytes, readText } from '../../tools/json.ts';
 import { retryAfterOf } from '../../tools/rest.ts';
 import { AuthError } from '../../errors.ts';
-import { warnOfSilence } from '../../session/events.ts';
+import { noteAnswer, warnOfSilence } from '../../session/events.ts';
 import type { Emit } from '../../session/events.ts';
 
 /** How the Supabase project is reached. */
@@ -50,6 +50,7 @@ export function createRecordingFetch(fetch: typeof globalThis.fetch, signal: Abo
       try {
         const response = await fetch(input, { ...init, signal, redirect: 'manual' });
         const text = await readText(response, maxAnswerBytes);
+        noteAnswer('backend');
         const body = parseJson(text);
         // A captive portal's page has a success status. The SDK would retry what it cannot parse, and fails on a bare `null`.
         const isGoTrues = isRecord(body) || hasOtherForm(input, response, body);
@@ -58,7 +59,7 @@ export function createRecordingFetch(fetch: typeof globalThis.fetch, signal: Abo
         if (status < 500) return rebuilt(status, text, response.headers);
       } catch (cause) {
         answer = { kind: 'unanswered', cause };
-        warnOfSilence('backend', cause);
+        warnOfSilence('backend', input instanceof Request ? input.url : String(input), cause);
       }
       return rebuilt(400, JSON.stringify({ error_code: 'unavailable', msg: 'The backend is out of reach' }));
     },

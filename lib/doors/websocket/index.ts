@@ -7,6 +7,7 @@ import type { Session } from '../../types.ts';
 import { NotAccepted } from '../../http/accept.ts';
 import { definitionOf } from '../../http/adapter.ts';
 import type { Adapter } from '../../http/adapter.ts';
+import { warnOfScheme } from '../../http/origin.ts';
 import { AuthRequest } from '../../http/request.ts';
 import { bearerSession, bearerToken } from '../../http/guard/bearer.ts';
 import { errorBody } from '../../http/error-reply.ts';
@@ -91,6 +92,7 @@ function originOf(request: AuthRequest): 'own' | 'none' {
   const from = header(request.req, 'origin');
   if (from === undefined) return 'none';
   if (from === request.origin || request.definition.trustedOrigins.includes(from)) return 'own';
+  warnOfScheme(request.req, () => request.origin);
   throw new AuthError('cross_site_request');
 }
 
