@@ -435,6 +435,7 @@ function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Re
       brand,
       ...more,
     });
+  const search = { action: '/callback', state: 'a1', words: '' };
   const organizations = (names: readonly string[]) =>
     names.map((name, index) => ({ name, href: `/callback?organization_id=org_${index}` }));
   return {
@@ -488,7 +489,10 @@ function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Re
       request,
       organizations(manyNames).map((choice) => ({ ...choice, isLast: choice.name === 'Meridian Labs' })),
       '/login',
+      search,
     ),
+    'chooser, searched': chooserPage(request, organizations(manyNames), '/login', { ...search, words: 'labs' }),
+    'chooser, nothing found': chooserPage(request, organizations(manyNames), '/login', { ...search, words: 'xyz' }),
     'chooser, sixty': chooserPage(
       request,
       organizations(Array.from({ length: 60 }, (_, index) => `Organization number ${index + 1}`)),

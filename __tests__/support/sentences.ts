@@ -204,7 +204,7 @@ export const own =
   fresh_sign_in_required invalid_token forbidden insufficient_scope not_accepted cross_site_request prefetch_refused
   organization_required not_a_member invitation_invalid invitation_for_another_address sign_in_method_refused
   phone_number_required identity_check_required sign_in_incomplete not_found method_not_allowed payload_too_large
-  unsupported_media_type form_refused tokens_refused session_too_large token_rejected retrySoon chooserText chooserLast
+  unsupported_media_type form_refused tokens_refused session_too_large token_rejected retrySoon chooserText chooserLast chooserNone
   signOutText signingOutText passwordTooShort passwordTooLong passwordInBreach passwordTooSimple emailMissing emailInvalid
   passwordMissing accountExists noAddressSignInText addressChangedHeading addressChangedText otherLinkHeading otherLinkText
   switchText switchAloneText noAddressHeading noAddressText passwordOtherAccount codesLimited emailCodeMissing codeSentText
@@ -214,7 +214,7 @@ export const own =
 /** Names of fields, buttons and pages, questions and instructions. Those of a page’s script stay hidden until the browser says so. */
 export const labels =
   `nextStepHeading errorTitle retryIn tryAgainButton signInButton continueButton contactSupport forSupport backHome
-  otherAccount continueTo chooserHeading chooserLetters signOutHeading signOutButton stayButton signingOutHeading terms privacy
+  otherAccount continueTo chooserHeading chooserLetters chooserSearch searchButton chooserAll signOutHeading signOutButton stayButton signingOutHeading terms privacy
   help signInHeading signInToHeading signInText email password showPassword newPasswordHint or toForgotLink codeResendIn newLinkButton
   openMail termsLine mailHint resendButton backToSignIn pleaseSignInHeading code removeButton removeHeading doneLink cancelLink reloadLink signUpHeading
   signUpButton toSignUp toSignUpLink toSignIn toSignInLink confirmationSentHeading mailSentHeading continueWith confirmHeading

@@ -19,7 +19,7 @@ export interface FormError {
 /** What the visitor fills in. */
 export interface Field {
   readonly name: string;
-  readonly type: 'email' | 'password' | 'text';
+  readonly type: 'email' | 'password' | 'search' | 'text';
   /** For codes: `six` shows a place for each of six digits, `digits` has room for any number of them. */
   readonly code?: 'six' | 'digits' | undefined;
   readonly label: Text;
@@ -64,6 +64,8 @@ export interface Form {
   /** The name under which the page as data lists its path, where it is not what the page is for. */
   readonly name?: string;
   readonly action: string;
+  /** Whether it asks for a page, and changes nothing. Default: it posts. */
+  readonly isSearch?: true;
   /** Sent back as they are; undefined values produce no field. */
   readonly hidden?: Readonly<Record<string, string | undefined>>;
   /** The account under whose name password managers store the new password. */
@@ -148,7 +150,8 @@ function markupOf(form: Form, error: FormError | undefined, or?: Or): Html {
     const isOther = button.look === 'quiet' && index > 0 && all[index - 1]?.look === undefined;
     return html`${isOther && word}${buttonOf(button)}\n`;
   });
-  return html`<form method="post" action="${safeHref(action)}"${scripted?.marks}>
+  const kind = form.isSearch === true ? html`method="get" role="search"` : html`method="post"`;
+  return html`<form ${kind} action="${safeHref(action)}"${scripted?.marks}>
 ${inputs}${username}${shown.map((field) => html`${fieldOf(field, error, field === shown.at(-1))}\n`)}${or?.before === true && word}${look === 'pair' ? html`<div class="pair">\n${buttons}</div>\n` : buttons}${scripted === undefined ? sentMark : scripted.after}${or?.after === true && word}</form>`;
 }
 
@@ -200,7 +203,7 @@ function fieldOf(field: Field, error: FormError | undefined, isLast: boolean): H
     // No standard; Safari and 1Password make passwords by it.
     passwordrules: field.minLength !== undefined && `minlength: ${field.minLength};`,
     value: field.value,
-    required: true,
+    required: type !== 'search',
     disabled: isClosed,
     'aria-invalid': isInvalid && 'true',
     'aria-describedby': describedBy.length > 0 && describedBy.join(' '),
@@ -241,6 +244,7 @@ function typingOf({ type, code }: Pick<Field, 'type' | 'code'>): Readonly<Record
     const look = code === 'six' ? 'digits six' : 'digits';
     return { class: look, dir: 'ltr', inputmode: 'numeric', maxlength: codeLength[code] };
   }
+  if (type === 'search') return { dir: 'auto', maxlength: '100' };
   // Of the type `email`, browsers send no address with a direction mark in it, which many people copy along.
   return type === 'email' ? { type: 'text', dir: 'ltr', inputmode: 'email' } : {};
 }

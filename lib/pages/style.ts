@@ -179,6 +179,9 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .providers.row > :has(small) { grid-column: 1 / -1; }
 .providers.row .button { height: 100%; padding-inline: 0.25rem; }
 .providers svg { flex: none; width: 1.25rem; height: 1.25rem; }
+form[role="search"] { display: flex; flex-wrap: wrap; align-items: end; gap: 0.5rem; }
+[role="search"] .field { flex: 1 1 9rem; margin: 0; }
+[role="search"] button { flex: none; width: auto; }
 .choices { margin: 0 0 1.25rem; padding: 0; list-style: none; border: 1px solid var(--line); border-radius: calc(1.25 * var(--radius)); overflow: hidden; }
 .choices > li + li { border-top: 1px solid var(--line); }
 .choices a {

@@ -57,6 +57,12 @@ export const sharedText = {
   chooserLast: 'Last used',
   /** The name of the list of letters, for screen readers. */
   chooserLetters: 'Organizations by letter',
+  /** The label of the field in which people search a long list. */
+  chooserSearch: 'Find an organization',
+  searchButton: 'Search',
+  /** `{words}` is what was searched for. */
+  chooserNone: 'No organization matches “{words}”.',
+  chooserAll: 'Show all organizations',
 
   signOutHeading: 'Sign out?',
   signOutText: 'You’ll be signed out on this device.',

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express';
 import { defined } from '../tools/json.ts';
+import { withQuery } from '../tools/url.ts';
 import { fieldsOf, isShown, thisPage } from './form.ts';
 import type { Field, Form, Link } from './form.ts';
 import type { Page, PageKind } from './page.ts';
@@ -104,7 +105,8 @@ function waysOf(page: Page): Pick<BuiltInPage, 'links' | 'labels'> {
   const ways = partsOfPage(page).flatMap((part): readonly Way[] => {
     if (part.part === 'link') return [part];
     if (part.part !== 'form') return [];
-    const { name, action: href, buttons } = part;
+    const { name, action, hidden = {}, isSearch, buttons } = part;
+    const href = isSearch === true ? withQuery(action, defined(hidden) as Readonly<Record<string, string>>) : action;
     const asides = fieldsOf(part).flatMap(({ aside }) => aside ?? []);
     return name === undefined ? asides : [...buttons.map(({ label }) => ({ name, href, label })), ...asides];
   });

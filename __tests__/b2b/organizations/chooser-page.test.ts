@@ -78,6 +78,52 @@ describe('the page of the organizations', () => {
   });
 });
 
+describe('the search', () => {
+  const names = [...many, 'Straße AG', 'Łódź Labs', 'İstanbul Ilgaz', 'Acme (Labs)'];
+  const searched = (words: string, pages: PagesOptions = {}): string => {
+    const choices = names.map((name) => ({ name, href: `/callback?organization_id=${name}` }));
+    const { body } = chooserPage(requestOf(pages), choices, '/login', { action: '/callback', state: 'a1', words });
+    return body?.kind === 'page' ? render(body.markup) : '';
+  };
+  const foundBy = (words: string): string[] => outlineOf(searched(words));
+
+  it.each([
+    ['ACME', ['acme', 'Acme (Labs)', 'Acme 9', 'Acme 10']],
+    ['eclair', ['Éclair']],
+    ['ÉCLAIR', ['Éclair']],
+    ['strasse', ['Straße AG']],
+    ['istanbul ılgaz', ['İstanbul Ilgaz']],
+    ['lab acme', ['Acme (Labs)']],
+    ['  acme   10 ', ['Acme 10']],
+    ['.', []],
+    ['acme zeta', []],
+    ['%', []],
+  ])('for %j ignores case, accents and the order of words', (words, expected) => {
+    expect(foundBy(words)).toEqual(expected);
+  });
+
+  it('says where nothing matches, and leads back to the whole list', () => {
+    const markup = searched('<b>&"x');
+    expect(markup).toContain('No organization matches “<bdi>&lt;b&gt;&amp;&quot;x</bdi>”.');
+    expect(markup).toContain('value="&lt;b&gt;&amp;&quot;x"');
+    expect(markup).toContain('href="/callback?state=a1"');
+    expect(markup).toContain('Show all organizations');
+  });
+
+  it('takes at most 100 characters, and only blanks are no search', () => {
+    const markup = searched('y'.repeat(5_000));
+    expect(markup).toContain(`“<bdi>${'y'.repeat(100)}</bdi>”`);
+    expect(foundBy(' \n ')).toEqual(outlineOf(searched('')));
+  });
+
+  it('is a form for GET that posts nothing, with twelve organizations or more', () => {
+    expect(searched('')).toContain(
+      '<form method="get" role="search" action="/callback">\n<input type="hidden" name="state" value="a1">\n',
+    );
+    expect(markupFor(many)).not.toContain('<form');
+  });
+});
+
 describe('the organization that was chosen last', () => {
   let app: B2bApp;
   beforeAll(async () => {

@@ -209,6 +209,42 @@ describe('a user with a great many organizations', () => {
   });
 });
 
+describe('a user with a long list of organizations', () => {
+  const organizations = Array.from({ length: 20 }, (_, index) => ({
+    id: `org_01LONG${index}`,
+    name: `Company ${index}`,
+  }));
+  const user = { ...demoUsers.personal, id: 'user_01LONG', organizations };
+  beforeAll(() => app.workos.users.set(user.id, user));
+
+  it('searches it without a script, chooses what was found, and returns to where the person was', async () => {
+    const visitor = app.visitor();
+    const { answer } = await comeBack(visitor, { path: '/login?returnTo=/dashboard%3Ftab=1', user });
+    const [, action = '', state = ''] =
+      /<form method="get" role="search" action="([^"]+)">\n<input type="hidden" name="state" value="([^"]+)">/.exec(
+        answer.text,
+      ) ?? [];
+    const search = (words: string) =>
+      visitor.get(`${action}?${new URLSearchParams({ state, search: words }).toString()}`);
+    expect(linksOf(await search('nothing'))).toEqual([]);
+    expect(linksOf(await search(''))).toHaveLength(20);
+    const found = linksOf(await search('COMPANY 17'));
+    expect(found).toHaveLength(1);
+    expect(app.workos.tokenCalls).toBe(1);
+    const done = await visitor.get(found[0] ?? '');
+    expect([done.status, done.headers.location]).toEqual([303, '/dashboard?tab=1']);
+    expect(await organizationOf(visitor)).toBe('org_01LONG17');
+  });
+
+  it('has no search where the list is too long for the cookie, which alone could show it again', async () => {
+    const { answer } = await comeBack(app.visitor(), {
+      user: app.workos.users.get('user_01MANY') ?? demoUsers.personal,
+    });
+    expect(linksOf(answer)).toHaveLength(150);
+    expect(answer.text).not.toContain('role="search"');
+  });
+});
+
 it('offers links to sign in again, with returnTo, and to the start page', async () => {
   const { answer } = await comeBack(app.visitor());
   expect(answer.text).toContain('href="/login?returnTo=%2Fdashboard&amp;prompt=login"');

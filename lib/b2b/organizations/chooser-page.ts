@@ -1,8 +1,9 @@
 import { html, textOf } from '../../tools/html.ts';
 import type { AuthRequest } from '../../http/request.ts';
-import type { Link } from '../../pages/form.ts';
+import { withQuery } from '../../tools/url.ts';
+import type { Form, Link } from '../../pages/form.ts';
 import { builtInPage } from '../../pages/document.ts';
-import { initials } from '../../pages/texts.ts';
+import { fillIn, initials, isolated } from '../../pages/texts.ts';
 import type { List, PageRequest, Parts } from '../../pages/page.ts';
 import type { Reply } from '../../http/reply.ts';
 
@@ -16,11 +17,24 @@ interface Organization {
 /** From this number of organizations on, the list has letters, and the one that was chosen last is on top. */
 export const longListFrom = 12;
 
-/** A list of organizations by name, with their initials. */
+/** How a long list is searched: a form that asks for the page again. */
+export interface Search {
+  readonly action: string;
+  /** Of the flow, which keeps everything else. */
+  readonly state: string;
+  /** What was searched for; any person can write it into a URL. */
+  readonly words: string;
+}
+
+/** As many characters of a search as count; the field takes no more. */
+const maxSearch = 100;
+
+/** A list of organizations by name, with their initials. @param search omitted where the list cannot be shown again */
 export function chooserPage(
   request: PageRequest & Pick<AuthRequest, 'home'>,
   choices: readonly Organization[],
   otherUrl: string,
+  search?: Search,
 ): Reply {
   const { stylesheetUrl: stylesheet, brand } = request;
   const { text } = brand;
@@ -36,12 +50,53 @@ export function chooserPage(
     isStep: true,
     stylesheet,
     brand,
-    parts: [...(choices.length < longListFrom ? [list(choices)] : longList(choices, brand)), ...links],
+    parts: [...(choices.length < longListFrom ? [list(choices)] : longList(choices, brand, search)), ...links],
   });
 }
 
-function longList(choices: readonly Organization[], { lang, text }: PageRequest['brand']): Parts {
-  const groups = [...byLetter(choices, lang)];
+function longList(choices: readonly Organization[], brand: PageRequest['brand'], search: Search | undefined): Parts {
+  if (search === undefined) return byLetters(choices, brand);
+  const asked = { ...search, words: search.words.trim().slice(0, maxSearch) };
+  const shown = asked.words === '' ? byLetters(choices, brand) : found(choices, brand, asked);
+  return [searchForm(brand, asked), ...shown];
+}
+
+/** The names that have every word that was searched for. */
+function found(
+  choices: readonly Organization[],
+  { lang, text }: PageRequest['brand'],
+  { action, state, words }: Search,
+): Parts {
+  const wanted = folded(words).split(/\s+/);
+  const matches = choices.filter(({ name }) => wanted.every((word) => folded(name).includes(word)));
+  const href = withQuery(action, { state });
+  return [
+    matches.length > 0
+      ? list(sorted(matches, lang))
+      : { part: 'hint', text: fillIn(text.chooserNone, { words }, isolated) },
+    { part: 'link', name: 'all', href, label: text.chooserAll, look: 'quiet' },
+  ];
+}
+
+function searchForm({ text }: PageRequest['brand'], { action, state, words }: Search): Form {
+  return {
+    part: 'form',
+    name: 'search',
+    isSearch: true,
+    action,
+    hidden: { state },
+    fields: [{ name: 'search', type: 'search', label: text.chooserSearch, autocomplete: 'off', value: words }],
+    buttons: [{ label: text.searchButton, look: 'quiet' }],
+  };
+}
+
+/** Without case and accents: "strasse" finds "Straße", "ilgaz" finds "Ilgaz". */
+function folded(name: string): string {
+  return name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toUpperCase().toLowerCase();
+}
+
+function byLetters(choices: readonly Organization[], { lang, text }: PageRequest['brand']): Parts {
+  const groups = [...groupsOf(choices, lang)];
   const letters = groups.map(([letter]) => letter);
   const last = choices.find(({ isLast }) => isLast === true);
   return [
@@ -53,14 +108,18 @@ function longList(choices: readonly Organization[], { lang, text }: PageRequest[
 }
 
 /** The names in the order of the page's language, by their first letter; `#` stands for digits and everything else. */
-function byLetter(choices: readonly Organization[], lang: string): Map<string, readonly Organization[]> {
-  const { compare } = new Intl.Collator(lang, { numeric: true });
+function groupsOf(choices: readonly Organization[], lang: string): Map<string, readonly Organization[]> {
   const groups = new Map<string, readonly Organization[]>();
-  for (const choice of choices.toSorted((one, other) => compare(one.name, other.name))) {
+  for (const choice of sorted(choices, lang)) {
     const letter = letterOf(choice.name, lang);
     groups.set(letter, [...(groups.get(letter) ?? []), choice]);
   }
   return groups;
+}
+
+function sorted(choices: readonly Organization[], lang: string): readonly Organization[] {
+  const { compare } = new Intl.Collator(lang, { numeric: true });
+  return choices.toSorted((one, other) => compare(one.name, other.name));
 }
 
 /** Without accents, so that "Éclair" stands at E. */

@@ -41,7 +41,7 @@ export const selection: Question = {
     const chosen = chosenOrganization(parsed.output, request.query.get('organization_id'));
     if (chosen === undefined) {
       if (organizations === undefined) return undefined;
-      return { kind: 'again', reply: chooserReply(request, context.settings, flow, organizations) };
+      return { kind: 'again', reply: chooserReply(request, context.settings, flow, { organizations, isKept: true }) };
     }
     return {
       kind: 'answer',
@@ -102,7 +102,7 @@ async function offerOrganizations(
   const whole = { ...start, selection: { pendingAuthenticationToken, organizations: [...organizations] } };
   const kept = fitsCookie(whole) ? whole : { ...start, selection: { pendingAuthenticationToken } };
   request.writeCookies(await flows.start(kept, request.cookies));
-  return chooserReply(request, settings, flow, organizations);
+  return chooserReply(request, settings, flow, { organizations, isKept: kept === whole });
 }
 
 /** The organization chooser. Its links lead to the callback, which exchanges the choice for tokens. */
@@ -110,19 +110,22 @@ function chooserReply(
   request: AuthRequest,
   settings: B2bContext['settings'],
   flow: Flow,
-  organizations: readonly Organization[],
+  { organizations, isKept }: { readonly organizations: readonly Organization[]; readonly isKept: boolean },
 ): Reply {
   const { state, returnTo } = flow;
+  const action = request.localPath(settings.callbackPath);
   request.signIn = askedAfter(askedOf(flow));
   const hrefOf = ({ id }: Organization): string =>
-    `${request.localPath(settings.callbackPath)}?${new URLSearchParams({ state, organization_id: id }).toString()}`;
+    `${action}?${new URLSearchParams({ state, organization_id: id }).toString()}`;
   if (request.wantsJson) {
     const choices = organizations.map((each) => ({ id: each.id, name: each.name, redirectTo: hrefOf(each) }));
     return json(200, { organizations: choices });
   }
   const last = request.cookies.get(lastName(settings))?.[0];
   const choices = organizations.map((each) => ({ name: each.name, href: hrefOf(each), isLast: each.id === last }));
-  return chooserPage(request, choices, otherAccountUrl(request, request.returnTo(returnTo)));
+  // Only the flow's cookie can give the list again, also in another process.
+  const search = isKept ? { action, state, words: request.query.get('search') ?? '' } : undefined;
+  return chooserPage(request, choices, otherAccountUrl(request, request.returnTo(returnTo)), search);
 }
 
 const lastMaxAge = 365 * 24 * 60 * 60;
