@@ -9,11 +9,14 @@ import {
   createMemoryBrowser,
   createMemoryProvider,
   createMemorySource,
+  tokenLifetimeMs,
   visit,
   withoutSessionIds,
 } from '../../support/memory-sessions.ts';
 import type { MemoryApp, MemoryAppSetup, MemoryContent } from '../../support/memory-sessions.ts';
 import { createShared } from '../../support/shared-memory.ts';
+
+afterEach(() => jest.useRealTimers());
 
 /** Sessions in the organization `north`, and in `south` once they were refreshed; each cookie tells its access token. */
 function setUp(change: (source: ReturnType<typeof createMemorySource>) => MemoryAppSetup['source'] = () => ({})) {
@@ -106,6 +109,24 @@ describe('the watch of a session', () => {
     expect(await ends()).toEqual([[], []]);
     await app.resolver.endSession({ userId: 'ada' });
     expect(await ends()).toEqual([['ended'], ['ended']]);
+  });
+
+  it('goes on once a request has renewed the session, before one brings the new token', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date', 'performance'] });
+    const app = createMemoryApp();
+    const { session, header } = await signIn(app);
+    const ends: SessionEnd[] = [];
+    await app.resolver.watchSession(session, header, (end) => ends.push(end), { outlivesToken: true });
+    app.clock.advance(tokenLifetimeMs - 10_000);
+    await visit(app, header);
+    for (const [ms, expected] of [
+      [10_000, []],
+      [tokenLifetimeMs, ['expired']],
+    ] as const) {
+      app.clock.advance(ms);
+      await jest.advanceTimersByTimeAsync(tokenLifetimeMs);
+      expect(ends).toEqual(expected);
+    }
   });
 
   it('ends by a switch to another organization', async () => {

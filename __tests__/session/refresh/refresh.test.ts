@@ -121,6 +121,14 @@ describe('an answer', () => {
     expect(settled('a')).toEqual(to('b'));
   });
 
+  it('of another way than a refresh is none where that gave the token again', async () => {
+    const { exchange, refresh, settled } = setUp();
+    refresh.follow('a', { token: 'a', text: 'again' });
+    expect(settled('a')).toBeUndefined();
+    await exchange('a', to('b'));
+    expect(settled('a')).toEqual(to('b'));
+  });
+
   it('of another way than a refresh keeps no answer open that is about to end', async () => {
     const { clock, exchange, refresh, settled } = setUp();
     await exchange('first', to('a'));

@@ -10,6 +10,7 @@ import {
   toCookie,
   tokenLifetimeMs,
   visit,
+  withoutSessionIds,
 } from '../../support/memory-sessions.ts';
 import type { MemoryAppSetup, MemoryContent } from '../../support/memory-sessions.ts';
 import type { Session } from '../../../lib/types.ts';
@@ -150,6 +151,20 @@ describe('a renewal', () => {
     // A spent token would be sent by now.
     clock.advance(30_000);
     expect((await visitNow()).session?.accessToken).toBe('access for refresh-3');
+    clock.advance(tokenLifetimeMs);
+    expect((await visitNow()).session?.accessToken).toBe('access for refresh-4');
+  });
+
+  it('brings no exchanged tokens back by a slow response, also where tokens name no session', async () => {
+    const { browser, clock, visitNow } = setUp((source) => ({ source: withoutSessionIds(source) }));
+    const [first, slow] = [await visitNow(), await visitNow()];
+    browser.receive(first);
+    clock.advance(tokenLifetimeMs);
+    browser.receive(await visitNow());
+    browser.receive(slow);
+    clock.advance(30_000);
+    expect((await visitNow()).session?.accessToken).toBe('access for refresh-3');
+    expect(browser.cookie).toBeDefined();
     clock.advance(tokenLifetimeMs);
     expect((await visitNow()).session?.accessToken).toBe('access for refresh-4');
   });
