@@ -204,6 +204,15 @@ describe('options', () => {
     ]);
   });
 
+  it.each(['/rest/v1', '/auth/v1/', '/base/storage/v1/object'])(
+    'with the address of an API say what to leave out: %s',
+    (path) => {
+      expect(problemsOf({ url: hosted + path, anonKey: publishable })).toEqual([
+        'url (env BAAS_URL) is the address of one of the project’s APIs; leave out /auth/v1, /rest/v1 or /storage/v1 and what follows',
+      ]);
+    },
+  );
+
   it.each(['https://xsupabase.com', 'https://supabase.com.example', 'https://api.supabase.com'])(
     'may have a host that only resembles the dashboard’s: %s',
     (url) => expect(problemsOf({ url, anonKey: publishable })).toEqual([]),

@@ -75,7 +75,9 @@ it.each(['\u2028', '\n', ' ', '"'])(
   async (extra) => {
     const env = { ...workosEnv(workos), B2B_API_KEY: `sk_test_q7q7${extra}q7q7` };
     const report = await examine(env);
-    expect(lines(report, 'b2b.api_key_kind')[0]).toMatch(/^problem: B2B_API_KEY holds blanks, quotes or a line break/);
+    expect(lines(report, 'b2b.options')[0]).toMatch(
+      /^problem: apiKey \(env B2B_API_KEY\) holds blanks, quotes or a line break/,
+    );
     expect(JSON.stringify(report)).not.toContain('q7q7');
   },
 );

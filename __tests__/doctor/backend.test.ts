@@ -101,7 +101,7 @@ it('warns where sign-in by email is off', async () => {
 
 it('recognizes a URL with too many parts', async () => {
   const report = await examine({ ...supabaseEnv(supabase), BAAS_URL: `${supabase.url}/rest/v1/` });
-  expect(lines(report, 'backend.url')[0]).toMatch(/^problem: BAAS_URL ends in \/rest\/v1/);
+  expect(lines(report, 'backend.options')[0]).toMatch(/^problem: url \(env BAAS_URL\) is the address of one of/);
 });
 
 it('reports plain http as a problem in production', async () => {

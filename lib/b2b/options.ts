@@ -147,11 +147,15 @@ const pathEntries = {
   sessionPath: routePath('/auth/session'),
 };
 
+/** A value that a copy often brings something with. */
+const credential = (what: string) =>
+  v.pipe(text(what), v.regex(/^[\w.-]*$/, `holds blanks, quotes or a line break: ${what}`), v.description(what));
+
 const ownEntries = {
   /** WorkOS client id. Required. Env `B2B_CLIENT_ID`, last `WORKOS_CLIENT_ID`. */
-  clientId: text('the client id (client_…), under API Keys in the WorkOS dashboard'),
+  clientId: credential('the client id (client_…), under API Keys in the WorkOS dashboard'),
   /** WorkOS API key. Required. Env `B2B_API_KEY`, last `WORKOS_API_KEY`. */
-  apiKey: text('an API key (sk_…), under API Keys in the WorkOS dashboard'),
+  apiKey: credential('an API key (sk_…), under API Keys in the WorkOS dashboard'),
   /**
    * Seals the session cookie; 32 characters or more. Of a list the first seals and all open. Env `B2B_COOKIE_PASSWORD`, then
    * `LEGACY_B2B_COOKIE_PASSWORD`, last `WORKOS_COOKIE_PASSWORD`. Default: derived from `apiKey` in development, required in production.

@@ -93,6 +93,8 @@ export const env = {
 /** The variable for a key of today. */
 export const named = { anonKey: 'BAAS_PUBLISHABLE_KEY' };
 
+const isPathOfApi = /\/(?:auth|rest|storage)\/v1(?:\/|$)/;
+
 const absoluteUrl = (what: string) =>
   v.pipe(
     v.string(`must be ${what}`),
@@ -131,6 +133,10 @@ const kernelEntries = {
       (value) => dashboardProject(value) === undefined,
       ({ input }) =>
         `is the dashboard’s address, not the project’s; paste https://${dashboardProject(input) ?? ''}.supabase.co`,
+    ),
+    v.check(
+      (value) => !isPathOfApi.test(URL.parse(value)?.pathname ?? ''),
+      'is the address of one of the project’s APIs; leave out /auth/v1, /rest/v1 or /storage/v1 and what follows',
     ),
     baseUrl,
   ),

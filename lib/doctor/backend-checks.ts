@@ -75,17 +75,13 @@ function withoutBadBaseUrl(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 function checkUrl({ url }: BackendOptions, env: NodeJS.ProcessEnv, add: Add): void {
-  const { protocol, hostname, pathname, origin } = new URL(url);
+  const { protocol, hostname } = new URL(url);
   const name = setVariable(env, backendVariables.url) ?? 'BAAS_URL';
   const isProduction = env['NODE_ENV'] === 'production';
   if (protocol === 'http:' && (!isLoopback(hostname) || isProduction)) {
     const message = `${name} starts with http://: passwords and tokens travel to the project unencrypted`;
     add(isProduction ? 'problem' : 'warning', 'https', message, { fix: 'Write https://' });
   }
-  if (!/^\/(?:auth|rest|storage)\/v1/.test(pathname)) return;
-  add('problem', 'url', `${name} ends in ${pathname}; it must be the project's base URL`, {
-    fix: `Set it to ${origin}`,
-  });
 }
 
 async function checkSettings(reply: Reply, project: Project, add: Add): Promise<void> {
