@@ -126,7 +126,7 @@ export const errorTable = {
   },
   second_factor_required: {
     status: 403,
-    message: 'This page needs your second factor. Confirm it to continue.',
+    message: 'This page needs two-step sign-in. Confirm it’s you to continue.',
     when: 'A guard asks for `aal2`, and the session was signed in without a second factor.',
   },
   sign_in_not_fresh: {
@@ -271,7 +271,7 @@ export const errorTable = {
   },
   factor_unavailable: {
     status: 422,
-    message: 'This second factor can’t be used here. Please contact support.',
+    message: 'This way of two-step sign-in can’t be used here. Please contact support.',
     when: 'The project has second factors switched off, the account has as many as it may have or has no email address, or its second factors cannot be asked for here.',
   },
   challenge_expired: {

@@ -379,7 +379,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
   'verify, no factor': page(
     'Confirm it’s you',
-    'lead: Your account no longer has a second factor.',
+    'lead: Two-step sign-in is off for your account now.',
     'form to /auth/verify',
     returnTo,
     '  [Continue]',
@@ -448,12 +448,22 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       done,
     ),
   ),
+  'factors, first': ofAccount(
+    page(
+      'Two-step sign-in',
+      'lead: When you sign in, we also ask for a code from one of these.',
+      'status: Add a second one, so that a lost phone doesn’t lock you out.',
+      ...factorRow('Authenticator app', 'a'),
+      ...addFactor,
+      done,
+    ),
+  ),
   'factor, unavailable': outcome(
     'emblem',
     refused(
       '422',
-      'Your second factor can’t be used here',
-      'alert: Your account asks for a second factor that this app can’t check: Security key . So you can’t continue with this account.',
+      'Your two-step sign-in can’t be used here',
+      'alert: Your account uses two-step sign-in in a way that this app can’t check: Security key . So you can’t continue with this account.',
       ...anotherAccount,
     ),
   ),
@@ -461,8 +471,8 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'emblem',
     refused(
       '422',
-      'Your second factor can’t be used here',
-      'alert: Your account asks for a second factor that this app can’t check: Key of Ada and Recovery codes . So you can’t continue with this account.',
+      'Your two-step sign-in can’t be used here',
+      'alert: Your account uses two-step sign-in in a way that this app can’t check: Key of Ada and Recovery codes . So you can’t continue with this account.',
       ...anotherAccount,
       'Back to home → /',
     ),
@@ -478,7 +488,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
   'factor, remove': removal(
     'Work',
-    'lead: You won’t be able to use it anymore. We’ll ask for another one of your second factors.',
+    'lead: You won’t be able to use it anymore. We’ll ask for another one when you sign in.',
     'form to /auth/enroll',
     '  remove=a',
     '  sure=yes',

@@ -72,7 +72,7 @@ describe('the hook', () => {
       await visitor.get(location);
       const answer = await save(visitor);
       expect(answer.status).toBe(403);
-      expect(answer.text).toContain('This page needs your second factor.');
+      expect(answer.text).toContain('This page needs two-step sign-in.');
       expect((await visitor.getJson('/auth/session')).status).toBe(401);
     });
 
@@ -82,7 +82,7 @@ describe('the hook', () => {
       const fields = { currentPassword: ada.password, password: 'a brand new password 1' };
       const answer = await postForm(visitor, '/auth/password', fields);
       expect(answer.status).toBe(403);
-      expect(answer.text).toContain('This page needs your second factor.');
+      expect(answer.text).toContain('This page needs two-step sign-in.');
     });
 
     it('when an emailed code is entered', async () => {

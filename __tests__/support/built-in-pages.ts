@@ -272,6 +272,7 @@ function factorPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): R
     'verify, another code': verifyPage(site, request, { ...factorState, factor: phone, isSent: true }),
     'verify, no factor': verifyPage(site, request, { ...factorState, factors: [], factor: undefined }),
     factors: factorsPage(site, request, { ...state, factors: [{ ...app, name: 'Work' }, phone] }),
+    'factors, first': factorsPage(site, request, { ...state, factors: [app], isFirst: true }),
     'factor, unavailable': unavailablePage(site, request, {
       ...state,
       factors: [{ ...app, type: 'webauthn' }],

@@ -36,7 +36,8 @@ export const de: Translation = {
     'Diese App hat die nötige Berechtigung nicht erhalten. Verbinden Sie die App erneut und erlauben Sie den Zugriff.',
   not_accepted:
     'Dieses Konto kann hier nicht verwendet werden. Verwenden Sie ein anderes oder bitten Sie die Administration um Zugriff.',
-  second_factor_required: 'Für diese Seite wird Ihr zweiter Faktor benötigt. Bestätigen Sie ihn, um fortzufahren.',
+  second_factor_required:
+    'Diese Seite verlangt die Bestätigung in zwei Schritten. Bestätigen Sie Ihre Identität, um fortzufahren.',
   sign_in_not_fresh:
     'Hier ist eine neue Anmeldung nötig, aber Sie waren noch angemeldet. Melden Sie sich ab und versuchen Sie es erneut.',
   cross_site_request:
@@ -78,7 +79,8 @@ export const de: Translation = {
   same_password: 'Das ist bereits Ihr Passwort. Wählen Sie ein anderes.',
   weak_password: 'Dieses Passwort ist zu schwach. Verwenden Sie ein längeres.',
   code_wrong: 'Dieser Code ist falsch oder abgelaufen. Geben Sie den neuesten ein.',
-  factor_unavailable: 'Dieser zweite Faktor kann hier nicht verwendet werden. Bitte wenden Sie sich an den Support.',
+  factor_unavailable:
+    'Diese Methode der Bestätigung in zwei Schritten kann hier nicht verwendet werden. Bitte wenden Sie sich an den Support.',
   challenge_expired: 'Das hat zu lange gedauert. Versuchen Sie es erneut.',
   sso_unavailable:
     'Für diese E-Mail-Adresse ist kein Single Sign-on eingerichtet. Prüfen Sie die Adresse oder melden Sie sich auf andere Weise an.',
@@ -263,33 +265,35 @@ export const de: Translation = {
   codeMissing: 'Geben Sie den sechsstelligen Code ein.',
   codeClosed: 'Zu viele falsche Codes.',
   reloadLink: 'Seite neu laden',
-  noFactorText: 'Ihr Konto hat keinen zweiten Faktor mehr.',
+  noFactorText: 'Die Bestätigung in zwei Schritten ist für Ihr Konto jetzt ausgeschaltet.',
   verifyHelp: 'Können Sie das nicht bestätigen? Wenden Sie sich an den Support.',
   factorApp: 'Authentifizierungs-App',
   factorPhone: 'Telefon mit Endziffern {digits}',
   factorKey: 'Sicherheitsschlüssel',
   factorRecovery: 'Wiederherstellungscodes',
-  factorOther: 'Zweiter Faktor ({type})',
-  factorUnavailableHeading: 'Ihr zweiter Faktor kann hier nicht verwendet werden',
+  factorOther: 'Andere Methode ({type})',
+  factorUnavailableHeading: 'Ihre Bestätigung in zwei Schritten funktioniert hier nicht',
   factorUnavailableText:
-    'Ihr Konto verlangt einen zweiten Faktor, den diese App nicht prüfen kann: {factors}. Deshalb können Sie mit diesem Konto nicht fortfahren.',
+    'Ihr Konto verlangt eine Methode, die diese App nicht prüfen kann: {factors}. Deshalb können Sie mit diesem Konto nicht fortfahren.',
   factorRejectedHeading: 'Ihre Anmeldung wurde beendet',
   factorRejectedText: 'Ihr Code wurde nicht angenommen. Melden Sie sich erneut an oder wenden Sie sich an den Support.',
   factorNeedsEmail: 'Eine Authentifizierungs-App braucht eine E-Mail-Adresse, und Ihr Konto hat keine.',
   factorStillNeeded:
-    'Nur dieser Faktor kann hier verwendet werden. Fügen Sie eine Authentifizierungs-App hinzu, bevor Sie ihn entfernen.',
-  factorsFull: 'Ihr Konto hat bereits die maximale Anzahl an zweiten Faktoren. Entfernen Sie zuerst einen.',
+    'Hier kann nur diese Methode verwendet werden. Fügen Sie eine Authentifizierungs-App hinzu, bevor Sie sie entfernen.',
+  factorsFull: 'Ihr Konto hat bereits die maximale Anzahl an Methoden. Entfernen Sie zuerst eine.',
   factorsHeading: 'Bestätigung in zwei Schritten',
-  factorsText: 'Bei der Anmeldung fragen wir zusätzlich nach einem Code von einem dieser Faktoren.',
-  factorsWithKeysText: 'Bei der Anmeldung fragen wir zusätzlich nach einem dieser Faktoren.',
+  factorsText: 'Bei der Anmeldung fragen wir zusätzlich nach einem Code, den Sie auf einem dieser Wege erhalten.',
+  factorsWithKeysText: 'Bei der Anmeldung fragen wir zusätzlich nach einer dieser Methoden.',
+  addAnotherText:
+    'Fügen Sie eine zweite Methode hinzu, damit Sie bei Verlust Ihres Smartphones nicht ausgesperrt sind.',
   factorsEmptyText: 'Fügen Sie eine Authentifizierungs-App hinzu. Wir fragen dann bei der Anmeldung nach ihrem Code.',
   factorsWithKeysEmptyText:
     'Fügen Sie eine Authentifizierungs-App oder einen Sicherheitsschlüssel hinzu. Wir fragen dann bei der Anmeldung danach.',
   addAppButton: 'Authentifizierungs-App hinzufügen',
   addKeyButton: 'Sicherheitsschlüssel hinzufügen',
-  removeText: 'Sie können diesen Faktor dann nicht mehr verwenden. Wir fragen nach einem Ihrer anderen Faktoren.',
+  removeText: 'Sie können diese Methode dann nicht mehr verwenden. Bei der Anmeldung fragen wir nach einer anderen.',
   removeLastText:
-    'Das ist Ihr einziger Faktor. Die Bestätigung in zwei Schritten wird ausgeschaltet: Bei der Anmeldung fragen wir nicht mehr nach einem Code.',
+    'Das ist Ihre einzige Methode. Die Bestätigung in zwei Schritten wird ausgeschaltet: Bei der Anmeldung fragen wir nicht mehr nach einem Code.',
   enrollHeading: 'Authentifizierungs-App einrichten',
   enrollAppText: 'Öffnen Sie eine Authentifizierungs-App, etwa Google Authenticator oder 1Password.',
   enrollScanText: 'Scannen Sie dieses Bild mit der App.',

@@ -259,6 +259,7 @@ export const ja: Translation = {
   factorsHeading: '2 段階認証',
   factorsText: 'サインインするときに、次のいずれかのコードも必要です。',
   factorsWithKeysText: 'サインインするときに、次のいずれかも必要です。',
+  addAnotherText: 'スマートフォンをなくしてもサインインできるように、もう 1 つ追加してください。',
   factorsEmptyText: '認証アプリを追加してください。サインインするときに、そのコードが必要になります。',
   factorsWithKeysEmptyText: '認証アプリまたはセキュリティキーを追加してください。サインインするときに必要になります。',
   addAppButton: '認証アプリを追加',

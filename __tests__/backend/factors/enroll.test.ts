@@ -39,17 +39,42 @@ describe('adding an authenticator app', () => {
     expect(started.text.length).toBeLessThan(60_000);
   });
 
-  it('gives this session two factors, and redirects back', async () => {
+  it('gives this session two factors, and says once, on the way back, why a second one helps', async () => {
     await start();
     const visitor = await app.signedIn();
     const started = await postForm(visitor, '/auth/enroll', { returnTo: '/account' });
     const [factor] = app.supabase.factorsOf(ada.email);
     const fields = { ...hiddenFields(started), code: code(factor!) };
     const answer = await postForm(visitor, '/auth/enroll', fields);
-    expect([answer.status, answer.headers.location]).toEqual([303, '/account']);
+    expect([answer.status, answer.headers.location]).toEqual([303, '/auth/enroll?added=first&returnTo=%2Faccount']);
     expect(verified()).toBe(1);
+    const advice = 'Add a second one, so that a lost phone doesn’t lock you out.';
+    const told = await visitor.get(answer.location);
+    expect([told.status, told.text.includes(advice)]).toEqual([200, true]);
+    expect(told.text).toContain('<a href="/account">Done</a>');
+    expect((await visitor.get('/auth/enroll?returnTo=/account')).text).not.toContain(advice);
+    // A link of another site cannot make it say so where there are two.
+    app.supabase.addFactor(ada.email);
+    expect((await visitor.get(answer.location)).text).not.toContain(advice);
     const list = await visitor.get('/auth/enroll');
     expect([list.status, list.text.includes('Remove')]).toEqual([200, true]);
+  });
+
+  it.each<[string, string]>([
+    ['another page of ours, such as a consent', '/auth/passkeys?returnTo=/account'],
+    ['the application, after a second factor that is not the first', '/account'],
+  ])('goes on at once to %s', async (_name, returnTo) => {
+    await start({ options: { signInMethods: ['password', 'passkey'] } });
+    const visitor = await app.signedIn();
+    if (returnTo === '/account') {
+      const factor = app.supabase.addFactor(ada.email);
+      await visitor.postJson('/auth/login', ada);
+      await visitor.postJson('/auth/verify', { code: code(factor) });
+    }
+    const started = await postForm(visitor, '/auth/enroll', { returnTo });
+    const { secret } = app.supabase.factorsOf(ada.email).at(-1)!;
+    const answer = await postForm(visitor, '/auth/enroll', { ...hiddenFields(started), code: code({ secret }) });
+    expect([answer.status, answer.headers.location]).toEqual([303, returnTo]);
   });
 
   it('shows the same QR code again after a wrong code', async () => {
@@ -219,7 +244,7 @@ describe('adding an authenticator app', () => {
     expect([answer.status, answer.json.error.code]).toEqual([422, 'factor_unavailable']);
     expect(app.supabase.factorsOf(ada.email)).toHaveLength(1);
     expect((await postForm(visitor, '/auth/enroll', {})).text).toContain(
-      'This second factor can’t be used here. Please contact support.',
+      'This way of two-step sign-in can’t be used here. Please contact support.',
     );
   });
 

@@ -167,7 +167,7 @@ describe('the backend’s list of factors', () => {
     const rows = [...text.matchAll(/<bdi>(.*?)<\/bdi>(.*?)<\/span>/g)].map(([, name, date]) => `${name}${date}`);
     const date = ' <small>Jan 2, 2026</small>';
     const names = ['Authenticator app', 'My app-0123456789ab', 'app-0123456789abc', 'app-zzzzzzzzzzzz'];
-    const others = [`Second factor (unknown)`, `Security key${date}`];
+    const others = [`Another way (unknown)`, `Security key${date}`];
     const apps = names.map((name) => name + date);
     expect(rows).toEqual([`Authenticator app${date}`, ...apps, 'Phone ending in ', ...others]);
   });

@@ -94,7 +94,7 @@ describe('adding a security key', () => {
     const { key, fields } = await startEnrolling(visitor);
     const form = { type: 'webauthn', ...fields, credential: JSON.stringify(key.response), returnTo: '/account' };
     const added = await postForm(visitor, '/auth/enroll', form);
-    expect([added.status, added.headers.location]).toEqual([303, '/account']);
+    expect([added.status, added.headers.location]).toEqual([303, '/auth/enroll?added=first&returnTo=%2Faccount']);
     expect((await visitor.get('/auth/enroll')).text).toContain('Security key');
   });
 

@@ -43,6 +43,7 @@ describe('after an outage "Try again" leads back', () => {
     expect([new URL(browser.at.url).pathname, browser.at.answer.status]).toEqual(['/auth/enroll', 200]);
     await browser.submit({ returnTo: '/account' });
     await browser.submit({ code: app.supabase.codeOf(app.supabase.factorsOf(ada.email)[0]!) });
+    await follow('Done');
     expect(browser.at.answer.text).toBe('account');
   });
 

@@ -75,7 +75,7 @@ describe('removing a second factor on the pages', () => {
     const visitor = await raised(factor);
     for (const fields of [{}, { sure: '' }, { sure: 'true' }]) {
       const page = await postForm(visitor, '/auth/enroll', { remove: factor.id, ...fields });
-      expect([page.status, page.text.includes('another one of your second factors'), left()]).toEqual([200, true, 2]);
+      expect([page.status, page.text.includes('ask for another one when you sign in'), left()]).toEqual([200, true, 2]);
     }
     expect((await visitor.get('/auth/enroll?remove=gone')).text).toContain('Two-step sign-in');
   });

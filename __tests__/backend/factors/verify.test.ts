@@ -123,7 +123,7 @@ describe('a sign-in of a user with a second factor', () => {
     const { visitor } = await firstFactor('/account');
     app.supabase.removeFactor(ada.email, factor);
     const page = await visitor.get('/auth/verify?returnTo=/account');
-    expect([page.status, page.text.includes('no longer has a second factor')]).toEqual([200, true]);
+    expect([page.status, page.text.includes('Two-step sign-in is off')]).toEqual([200, true]);
     expect(await isSignedIn(visitor)).toBe(false);
     const answer = await postForm(visitor, '/auth/verify', { returnTo: '/account' });
     expect([answer.status, answer.headers.location]).toEqual([303, '/account']);

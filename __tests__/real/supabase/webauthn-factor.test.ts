@@ -10,7 +10,7 @@ import { addSecurityKey, webAuthnSettings } from '../support/security-key.ts';
 
 /** The name that its owner gave it, by which the pages call it. */
 const key = 'Blue key';
-const lostFactor = /no longer has a second factor/i;
+const lostFactor = /two-step sign-in is off/i;
 
 describeOwnGoTrue('a security key, which the built-in pages cannot ask for,', () => {
   const real = useRealApp({

@@ -4,6 +4,7 @@ import type { AuthRequest } from '../../http/request.ts';
 import { json } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
+import { leadsToOwnPage } from '../../http/request/urls.ts';
 import { asksForChallenge, bindCeremony, hasAnswer, readAnswer, refusedAnswer } from '../webauthn/challenges.ts';
 import type { BackendContext } from '../context.ts';
 import type { Factor, Enrollment } from './factors.ts';
@@ -13,6 +14,7 @@ import type { FormInput, Next } from '../forms/forms.ts';
 import { enrollKey, verifyKey } from './key-factors.ts';
 import { enrollPage } from './enroll-page.ts';
 import { factorsPage, removePage } from './page.ts';
+import type { FactorsState } from './page.ts';
 import { siteFor } from '../pages/parts.ts';
 import { qrCode } from './qr-code.ts';
 import { asksAgain } from '../webauthn/page.ts';
@@ -72,7 +74,8 @@ function showFactors(
   const { verified } = factors;
   if (request.wantsJson) return json(200, { factors: verified.map(({ id, type }) => ({ id, type })) });
   const removed = ownFactor(asked, request.query.get('remove') ?? undefined);
-  return removed?.isVerified === true ? askRemoval(backend, asked, removed) : listPage(backend, asked);
+  if (removed?.isVerified === true) return askRemoval(backend, asked, removed);
+  return listPage(backend, asked, { isFirst: request.query.get('added') === 'first' && verified.length === 1 });
 }
 
 async function changeFactors(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Next> {
@@ -109,7 +112,19 @@ async function confirmKey(backend: BackendContext, asked: FactorRequest, fields:
   const answer = { type: 'create', factorId, ...readAnswer(backend, request, fields) } as const;
   const verify = () => verifyKey(backend, request, subject.content, answer);
   const issued = await backend.attempts.runCode(request.req, `factor:${factorId}`, verify);
-  return advance(backend, request, subject, { step: 'factor', issued, returnTo });
+  const next = await advance(backend, request, subject, { step: 'factor', issued, returnTo });
+  return afterAdding(backend, asked, next);
+}
+
+/** After the first one the list says once why a second one helps, unless the way leads to another page of ours, such as a consent. */
+function afterAdding(
+  { settings }: BackendContext,
+  { request, factors, returnTo }: FactorRequest,
+  next: string,
+): string {
+  const isFirst = factors.verified.length === 0 && !request.wantsJson;
+  if (!isFirst || next !== returnTo || leadsToOwnPage(request, returnTo)) return next;
+  return localUrl(request, settings.enrollPath, returnTo, { added: 'first' });
 }
 
 /** @throws {AuthError} the given error, where new tokens claim the same again */
@@ -149,7 +164,7 @@ async function confirm(backend: BackendContext, asked: FactorRequest, fields: Fi
   if (ownFactor(asked, factorId) === undefined) throw new AuthError('code_wrong', { reason: 'factor' });
   const verify = () => verifyFactor(backend, request, subject.content, { factorId, code });
   const issued = await backend.attempts.runCode(request.req, `factor:${factorId}`, verify);
-  return advance(backend, request, subject, { step: 'factor', issued, returnTo });
+  return afterAdding(backend, asked, await advance(backend, request, subject, { step: 'factor', issued, returnTo }));
 }
 
 function ownFactor({ factors }: FactorRequest, factorId: string | undefined): Factor | undefined {
@@ -197,7 +212,7 @@ function askRemoval(backend: BackendContext, { request, returnTo, factors }: Fac
 function listPage(
   backend: BackendContext,
   { request, returnTo, factors, user }: FactorRequest,
-  state: { readonly error?: AuthError; readonly isAgain?: boolean } = {},
+  state: Pick<FactorsState, 'error' | 'isAgain' | 'isFirst'> = {},
 ): Reply {
   const shown = { factors: factors.verified, returnTo, hasAddress: hasAddress(user), ...state };
   return factorsPage(siteFor(backend, request), request, shown);

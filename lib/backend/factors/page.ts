@@ -260,9 +260,11 @@ function factorsLead(site: Site, isEmpty: boolean): Text {
   return isEmpty ? text.factorsEmptyText : text.factorsText;
 }
 
-interface FactorsState extends FormState {
+export interface FactorsState extends FormState {
   readonly factors: readonly Factor[];
   readonly isAgain?: boolean;
+  /** Whether the first one was added just now. */
+  readonly isFirst?: boolean;
   /** Whether the account has an email address, which an authenticator app needs. Default `true`. */
   readonly hasAddress?: boolean;
 }
@@ -270,11 +272,12 @@ interface FactorsState extends FormState {
 /** The second factors of an account, a link to remove each, and one to add an authenticator app. */
 export function factorsPage(site: Site, request: PageRequest, state: FactorsState): Reply {
   const { settings, text } = site;
-  const { factors, isAgain, hasAddress = true } = state;
+  const { factors, isAgain, isFirst = false, hasAddress = true } = state;
   const { enrollPath: path } = settings;
   const isEmpty = factors.length === 0;
   const isStuck = !hasAddress && isEmpty;
-  const needsEmail = { message: text.factorNeedsEmail, field: 'form', tone: 'next' } as const;
+  const noticed = isStuck ? text.factorNeedsEmail : isFirst && text.addAnotherText;
+  const notice = noticed ? ({ message: noticed, field: 'form', tone: 'next' } as const) : undefined;
   const action = request.localPath(path);
   const choices = factors.map((factor): Choice => {
     const href = withQuery(action, { remove: factor.id, ...returnToOf(state) });
@@ -294,7 +297,7 @@ export function factorsPage(site: Site, request: PageRequest, state: FactorsStat
     heading: text.factorsHeading,
     lead: !isStuck && factorsLead(site, isEmpty),
     error: state.error,
-    problem: state.error === undefined ? (isStuck ? needsEmail : undefined) : formErrorOf(state.error, text),
+    problem: state.error === undefined ? notice : formErrorOf(state.error, text),
     ...(!hasAddress && { remedy: [supportLink(site, request)] }),
     ...(hasKeys(site) && { script: pageScript(site, request, path) }),
     parts: [

@@ -14,7 +14,7 @@ export const factorsTexts = {
   /** After too many wrong codes of a second factor. */
   codeClosed: 'Too many wrong codes.',
   reloadLink: 'Reload this page',
-  noFactorText: 'Your account no longer has a second factor.',
+  noFactorText: 'Two-step sign-in is off for your account now.',
   /** For someone without the app, phone or key. It is a link where `pages.links.help` is set. */
   verifyHelp: 'Can’t confirm it’s you? Contact support.',
   factorApp: 'Authenticator app',
@@ -22,24 +22,26 @@ export const factorsTexts = {
   factorKey: 'Security key',
   factorRecovery: 'Recovery codes',
   /** `{type}` is the project's own name for it. */
-  factorOther: 'Second factor ({type})',
+  factorOther: 'Another way ({type})',
   /** A user all of whose second factors need something that these pages cannot ask for. */
-  factorUnavailableHeading: 'Your second factor can’t be used here',
+  factorUnavailableHeading: 'Your two-step sign-in can’t be used here',
   factorUnavailableText:
-    'Your account asks for a second factor that this app can’t check: {factors}. So you can’t continue with this account.',
+    'Your account uses two-step sign-in in a way that this app can’t check: {factors}. So you can’t continue with this account.',
   factorRejectedHeading: 'Your sign-in has ended',
   factorRejectedText: 'Your code wasn’t accepted. Sign in again, or contact support.',
   factorNeedsEmail: 'An authenticator app needs an email address, and your account has none.',
   factorStillNeeded: 'This is the only one that can be used here. Add an authenticator app before you remove it.',
-  factorsFull: 'Your account has as many second factors as it can have. Remove one first.',
+  factorsFull: 'Your account has as many of these as it can have. Remove one first.',
   factorsHeading: 'Two-step sign-in',
   factorsText: 'When you sign in, we also ask for a code from one of these.',
   factorsWithKeysText: 'When you sign in, we also ask for one of these.',
+  /** After the first one was added. */
+  addAnotherText: 'Add a second one, so that a lost phone doesn’t lock you out.',
   factorsEmptyText: 'Add an authenticator app. We’ll then ask for its code when you sign in.',
   factorsWithKeysEmptyText: 'Add an authenticator app or a security key. We’ll then ask for it when you sign in.',
   addAppButton: 'Add an authenticator app',
   addKeyButton: 'Add a security key',
-  removeText: 'You won’t be able to use it anymore. We’ll ask for another one of your second factors.',
+  removeText: 'You won’t be able to use it anymore. We’ll ask for another one when you sign in.',
   removeLastText: 'It is your only one. Two-step sign-in will be off: we won’t ask for a code when you sign in.',
   enrollHeading: 'Set up your authenticator app',
   /** The three steps. The first names apps that most people can get. */

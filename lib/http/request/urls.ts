@@ -62,8 +62,13 @@ export function urlOf(request: Passed, path: string): string {
   const { frontendOrigin, openPages } = request.definition;
   if (frontendOrigin === undefined || !path.startsWith('/')) return path;
   const own = pathOf(path);
-  const isHere = isOwnPage(request, withoutBase(request, own)) || openPages.some((page) => pathOf(page) === own);
+  const isHere = leadsToOwnPage(request, path) || openPages.some((page) => pathOf(page) === own);
   return isHere ? path : frontendOrigin + path;
+}
+
+/** Whether a sanitized path is a page of an adapter, such as a consent. */
+export function leadsToOwnPage(request: Passed, path: string): boolean {
+  return isOwnPage(request, withoutBase(request, pathOf(path)));
 }
 
 /** The sanitized target after sign-in or sign-out; the start page where the value is not a path of this origin. */
