@@ -432,10 +432,14 @@ describe('a failure', () => {
     [undefined, 5],
     [7, 7],
     [0.1, 1],
+    [0, 1],
     [3_600, 60],
   ])('lets the token rest for the seconds that the provider asks for: %p', async (retryAfter, seconds) => {
     const { clock, exchange, refresh } = setUp();
-    const failing = exchange('a', new AuthError('provider_unavailable', { ...(retryAfter && { retryAfter }) }));
+    const failing = exchange(
+      'a',
+      new AuthError('provider_unavailable', retryAfter === undefined ? {} : { retryAfter }),
+    );
     await expect(failing).rejects.toThrow(AuthError);
     clock.advance(seconds * 1000);
     expect(refresh.isResting('a')).toBe(true);
