@@ -260,14 +260,14 @@ describe('with the keyboard alone', () => {
     await withPage({ viewport: desk }, async (page) => {
       await open(page, 'sign-in');
       const seen = [await focused(page)];
-      for (const key of [...Array.from({ length: 4 }, () => 'Tab'), ...Array.from({ length: 6 }, () => 'Shift+Tab')]) {
+      for (const key of [...Array.from({ length: 5 }, () => 'Tab'), ...Array.from({ length: 7 }, () => 'Shift+Tab')]) {
         await page.keyboard.press(key);
         seen.push(await focused(page));
         const control = page.locator(':focus');
         const ring = `${await computedStyle(control, 'outline-style')} ${await computedStyle(control, 'outline-width')}`;
         expect(ring).toBe('solid 2px');
       }
-      const form = ['email', 'password', 'Forgot password?', 'Sign in'];
+      const form = ['email', 'password', 'Show password', 'Forgot password?', 'Sign in'];
       const back = [...form.toReversed(), 'Continue with Google', 'Continue with GitHub'];
       expect(seen).toEqual([...form, 'Create an account', ...back]);
     });
