@@ -22,6 +22,7 @@ function pageFor(
     hasSession: true,
     home: '/',
     now: Date.UTC(2026, 0, 31, 9, 5, 59),
+    isInTerminal: false,
     stylesheet: '/auth/pages.css',
     brand: createBrands(sharedText, pages).of({ headers: {} }),
     ...parts,

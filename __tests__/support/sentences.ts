@@ -213,7 +213,7 @@ export const own =
 
 /** Names of fields, buttons and pages, questions and instructions. Those of a page’s script stay hidden until the browser says so. */
 export const labels =
-  `nextStepHeading errorTitle retryIn tryAgainButton signInButton continueButton contactSupport forSupport backHome
+  `nextStepHeading errorTitle retryIn tryAgainButton signInButton continueButton contactSupport forSupport terminalSays backHome
   otherAccount continueTo chooserHeading chooserLetters chooserSearch searchButton chooserAll signOutHeading signOutButton stayButton signingOutHeading terms privacy
   help signInHeading signInToHeading signInText email password showPassword newPasswordHint or toForgotLink codeResendIn newLinkButton
   openMail termsLine mailHint resendButton backToSignIn pleaseSignInHeading code removeButton removeHeading doneLink cancelLink reloadLink signUpHeading

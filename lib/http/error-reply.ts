@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { pathOf } from '../tools/paths/request-path.ts';
 import { defined } from '../tools/json.ts';
 import { isLoopback } from '../tools/url.ts';
-import { fitForEvent } from '../session/events.ts';
+import { fitForEvent, isWarnedOf } from '../session/events.ts';
 import { header, keepPrivate, requestTarget } from './message.ts';
 import { AuthError, messageOf } from '../errors.ts';
 import type { AuthErrorCode } from '../errors.ts';
@@ -74,6 +74,7 @@ export function errorReply(request: AuthRequest, error: AuthError): Reply {
     account: accountOf(request, error),
     hasSession: holdsCookie(request),
     now: request.definition.now(),
+    isInTerminal: isInTerminal(request, error),
     isSignedIn: request.cachedSession() !== undefined,
     canReload: error.status === 503 && isLoading(request),
     retryUrl: request.errorRetryUrl,
@@ -224,6 +225,19 @@ function causeFacts(cause: unknown): string[] {
   ];
 }
 
+function isDevelopment(): boolean {
+  const { NODE_ENV: mode = 'development' } = process.env;
+  return mode === 'development';
+}
+
+/** Whether a developer finds out more there: `DEBUG` has printed this refusal, or a warning of this process has told its cause. */
+function isInTerminal({ req, definition: { adapter, explain } }: AuthRequest, error: AuthError): boolean {
+  if (!isDevelopment()) return false;
+  const isTold =
+    error.code === 'cross_site_request' ? warnedOrigins.has(header(req, 'origin') ?? '') : isWarnedOf(adapter, error);
+  return explain.enabled === true || isTold;
+}
+
 /** The origins that a developer was warned of, of this many at most. */
 const warnedOrigins = new Set<string>();
 const maxWarnedOrigins = 20;
@@ -234,9 +248,8 @@ const maxWarnedOrigins = 20;
  */
 function warnOfOrigin(request: AuthRequest): void {
   const { req, definition } = request;
-  const { NODE_ENV: mode = 'development' } = process.env;
   const origin = header(req, 'origin');
-  if (mode !== 'development' || !isPrivate(req.socket.remoteAddress) || !isOrigin(origin) || !isNear(origin)) return;
+  if (!isDevelopment() || !isPrivate(req.socket.remoteAddress) || !isOrigin(origin) || !isNear(origin)) return;
   if (isOwnButForHttps(req, () => request.origin)) return;
   if (warnedOrigins.has(origin) || warnedOrigins.size >= maxWarnedOrigins) return;
   warnedOrigins.add(origin);

@@ -36,6 +36,8 @@ export interface ErrorPageParts {
   readonly home: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** Whether a developer has the cause in the terminal. */
+  readonly isInTerminal: boolean;
   readonly stylesheet: string;
   readonly brand: Brand;
 }
@@ -68,10 +70,10 @@ function homeLink({ home, brand }: ErrorPageParts, look?: 'button'): Link {
 }
 
 /** What support asks for. */
-function reference({ error, now, brand }: ErrorPageParts): Part {
+function reference({ error, now, isInTerminal, brand }: ErrorPageParts): Part {
   const time = new Date(now).toISOString();
   const shown = `${time.slice(0, 16).replace('T', ' ')} UTC`;
-  const markup = html`<p class="reference">${brand.text.forSupport} <span dir="ltr">${error.code} <time datetime="${time}">${shown}</time></span></p>`;
+  const markup = html`<p class="reference">${brand.text.forSupport} <span dir="ltr">${error.code} <time datetime="${time}">${shown}</time></span>${isInTerminal && html` ${brand.text.terminalSays}`}</p>`;
   return { part: 'markup', markup };
 }
 

@@ -45,6 +45,8 @@ export const sharedText = {
   contactSupport: 'Contact support',
   /** In front of the code and the time below an error. */
   forSupport: 'For support:',
+  /** Below it, in development, where the terminal has told the cause. */
+  terminalSays: 'The terminal says why.',
   backHome: 'Back to home',
   signedInAs: 'Signed in as {account}',
   otherAccount: 'Use another account',

@@ -4,6 +4,7 @@ import createDebug from 'debug';
 import { AnswerTooLarge, defined } from '../tools/json.ts';
 import type { CoordinatorFailure } from '../tools/coordinator-failure.ts';
 import { causeOf } from '../errors.ts';
+import type { AuthError } from '../errors.ts';
 import type {
   AdapterName,
   AuthEvent,
@@ -108,6 +109,8 @@ const operatorTexts: Readonly<Record<AdapterName, Readonly<Record<Exclude<Operat
   },
 };
 
+const refusalCauses = ['provider_refused', 'token_rejected'] as const;
+
 const warned = new Set<string>();
 
 /** One process warning per cause, so that operators see it without a listener. */
@@ -211,8 +214,18 @@ function operatorTextOf(adapter: AdapterName, cause: Exclude<OperatorCause, 'key
 
 const nameOf = (adapter: AdapterName): string => (adapter === 'b2b' ? 'b2bAuth' : 'backendAuth');
 
-function warnOnce(adapter: AdapterName, cause: string, text: string, reason = ''): void {
-  const key = `${adapter} ${cause} ${reason}`;
+const warningKey = (adapter: AdapterName, cause: string, reason = ''): string => `${adapter} ${cause} ${reason}`;
+
+/** Whether a warning of this process has told why. */
+export function isWarnedOf(adapter: AdapterName, { code, reason, cause }: AuthError): boolean {
+  const told = refusalCauses.find((each) => each === code || each === reason);
+  if (told !== undefined) return warned.has(warningKey(adapter, told, reason === told ? undefined : reason));
+  // Not what a callback's query says of the provider, which has no cause here.
+  return code === 'provider_unavailable' && cause !== undefined && silences.get(adapter)?.isOver === false;
+}
+
+function warnOnce(adapter: AdapterName, cause: string, text: string, reason?: string): void {
+  const key = warningKey(adapter, cause, reason);
   if (warned.has(key)) return;
   warned.add(key);
   process.emitWarning(text, { code: `EXPRESS_AUTH_ADAPTERS_${cause.toUpperCase()}` });
@@ -224,7 +237,7 @@ function operatorCauseOf(body: EventBody): OperatorCause | undefined {
   if (body.type === 'configuration_warning') return body.message === staleKeys ? 'keys_rotated' : undefined;
   const reason: unknown = body.type === 'sign_in_failed' ? undefined : Reflect.get(body, 'reason');
   const said: readonly unknown[] = [Reflect.get(body, 'code'), reason];
-  return (['provider_refused', 'token_rejected'] as const).find((cause) => said.includes(cause));
+  return refusalCauses.find((cause) => said.includes(cause));
 }
 
 export function signInFailed(error: unknown): EventBody {

@@ -83,6 +83,7 @@ export const ar: Translation = {
   continueButton: 'متابعة',
   contactSupport: 'التواصل مع فريق الدعم',
   forSupport: 'للدعم:',
+  terminalSays: 'تجد السبب في الطرفية.',
   backHome: 'العودة إلى الصفحة الرئيسية',
   signedInAs: 'تم تسجيل الدخول بالحساب {account}',
   otherAccount: 'استخدام حساب آخر',

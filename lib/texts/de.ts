@@ -110,6 +110,7 @@ export const de: Translation = {
   continueButton: 'Weiter',
   contactSupport: 'Support kontaktieren',
   forSupport: 'Für den Support:',
+  terminalSays: 'Die Konsole nennt den Grund.',
   backHome: 'Zur Startseite',
   signedInAs: 'Angemeldet als {account}',
   otherAccount: 'Anderes Konto verwenden',

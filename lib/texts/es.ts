@@ -95,6 +95,7 @@ export const es: Translation = {
   continueButton: 'Continuar',
   contactSupport: 'Contactar con soporte',
   forSupport: 'Para soporte:',
+  terminalSays: 'La terminal indica el motivo.',
   backHome: 'Volver a la página de inicio',
   signedInAs: 'Has iniciado sesión como {account}',
   otherAccount: 'Usar otra cuenta',

@@ -103,6 +103,7 @@ export const fr: Translation = {
   continueButton: 'Continuer',
   contactSupport: 'Contacter l’assistance',
   forSupport: 'Pour l’assistance :',
+  terminalSays: 'Le terminal en donne la raison.',
   backHome: 'Retour à l’accueil',
   signedInAs: 'Vous utilisez le compte {account}',
   otherAccount: 'Utiliser un autre compte',

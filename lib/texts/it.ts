@@ -96,6 +96,7 @@ export const it: Translation = {
   continueButton: 'Continua',
   contactSupport: 'Contatta l’assistenza',
   forSupport: 'Per l’assistenza:',
+  terminalSays: 'Il terminale ne indica il motivo.',
   backHome: 'Torna alla pagina iniziale',
   signedInAs: 'Accesso effettuato come {account}',
   otherAccount: 'Usa un altro account',

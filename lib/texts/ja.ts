@@ -94,6 +94,7 @@ export const ja: Translation = {
   continueButton: '続ける',
   contactSupport: 'サポートに問い合わせる',
   forSupport: 'サポート用：',
+  terminalSays: '理由はターミナルに表示されています。',
   backHome: 'ホームに戻る',
   signedInAs: '{account} としてサインイン中',
   otherAccount: '別のアカウントを使う',

@@ -97,6 +97,7 @@ export const nl: Translation = {
   continueButton: 'Doorgaan',
   contactSupport: 'Contact opnemen',
   forSupport: 'Voor support:',
+  terminalSays: 'De terminal noemt de reden.',
   backHome: 'Terug naar de startpagina',
   signedInAs: 'Ingelogd als {account}',
   otherAccount: 'Ander account gebruiken',

@@ -94,6 +94,7 @@ export const pl: Translation = {
   continueButton: 'Dalej',
   contactSupport: 'Skontaktuj się z pomocą techniczną',
   forSupport: 'Dla pomocy technicznej:',
+  terminalSays: 'Przyczynę podaje terminal.',
   backHome: 'Wróć na stronę główną',
   signedInAs: 'Zalogowano jako {account}',
   otherAccount: 'Użyj innego konta',

@@ -87,6 +87,7 @@ export const pt: Translation = {
   continueButton: 'Continuar',
   contactSupport: 'Falar com o suporte',
   forSupport: 'Para o suporte:',
+  terminalSays: 'O terminal informa o motivo.',
   backHome: 'Voltar ao início',
   signedInAs: 'Você entrou como {account}',
   otherAccount: 'Usar outra conta',

@@ -82,6 +82,7 @@ export const zh: Translation = {
   continueButton: '继续',
   contactSupport: '联系支持团队',
   forSupport: '供支持人员参考：',
+  terminalSays: '原因已显示在终端中。',
   backHome: '返回首页',
   signedInAs: '已使用 {account} 登录',
   otherAccount: '使用其他账号',
