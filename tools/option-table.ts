@@ -60,6 +60,7 @@ const sections: readonly Section[] = [
           'signInMethods',
           'signUp',
           'passwordMinLength',
+          'codeLength',
           'providers',
           'defaultProvider',
           'sso',

@@ -120,6 +120,8 @@ describe('every built-in page in every state', () => {
       'sign-in, signed in': 'check',
       'sign-up, account exists': 'notice',
       'code sent': 'envelope',
+      'code sent, eight digits': 'envelope',
+      'code sent, ten digits': 'envelope',
       'code, wrong': 'envelope',
       'code, another email too soon': 'envelope',
       'code, closed': 'envelope',
@@ -473,7 +475,7 @@ describe('a code', () => {
 
   it('of six digits has a place for each, and room for a blank between them', () => {
     const input =
-      '<input id="code" name="code" type="text" class="digits six" dir="ltr" autocomplete="one-time-code" autocapitalize="none" spellcheck="false" inputmode="numeric" enterkeyhint="go" maxlength="14" required';
+      '<input id="code" name="code" type="text" class="digits places of-6" dir="ltr" autocomplete="one-time-code" autocapitalize="none" spellcheck="false" inputmode="numeric" enterkeyhint="go" maxlength="14" required';
     expect(tag(markupOf(verifyPage(site, request, verify)), 'code')).toBe(`${input} autofocus>`);
     // The page opens at its heading, not below the picture.
     expect(tag(markupOf(everyPageState()['enroll']!), 'code')).toBe(`${input}>`);

@@ -55,10 +55,10 @@ it('docs/pages.md lists every class of the built-in pages, and no other', () => 
     .join('');
   const used = [...markup.matchAll(/ class="([^"]*)"/g)]
     .flatMap(([, names = '']) => names.split(' '))
-    // After how many seconds a button appears.
-    .filter((name) => !/^in-\d+$/.test(name));
+    // After how many seconds a button appears, and how many places a code has.
+    .filter((name) => !/^(?:in|of)-\d+$/.test(name));
   const styled = [...stylesheetFor(new URLSearchParams()).text.matchAll(/\.([a-z][a-z-]*)(?=[^{}]*\{)/g)].map(
-    ([, name = '']) => name.replace(/^in-$/, 'resend'),
+    ([, name = '']) => name.replace(/^in-$/, 'resend').replace(/^of-$/, 'places'),
   );
   const missing = [...new Set([...used, ...styled])].filter((name) => !listed.includes(name));
   expect(missing).toEqual([]);

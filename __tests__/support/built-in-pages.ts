@@ -313,6 +313,7 @@ function codePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
   const state = { returnTo };
   const again = { returnTo, email };
   const codesOnly = siteOf({ signInMethods: ['code'], sso: true, providers: ['github'], pages });
+  const digitsOf = (codeLength: number) => siteOf({ signInMethods: ['code'], codeLength, pages });
   const everyWay = siteOf({ signInMethods: ['password', 'code'], sso: true, pages });
   return {
     'sign-in, codes only': signInPage(codesOnly, request, state),
@@ -325,6 +326,8 @@ function codePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
       error: emailProblem('ada@'),
     }),
     'code sent': codePage(site, request, { ...again, step: 'code', resend }),
+    'code sent, eight digits': codePage(digitsOf(8), request, { ...again, step: 'code', resend }),
+    'code sent, ten digits': codePage(digitsOf(10), request, { ...again, step: 'code', resend }),
     'code, wrong': codePage(site, request, { ...again, step: 'code', error: failure('code_wrong') }),
     'code, another email too soon': codePage(site, request, {
       ...again,

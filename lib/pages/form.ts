@@ -20,8 +20,8 @@ export interface FormError {
 export interface Field {
   readonly name: string;
   readonly type: 'email' | 'password' | 'search' | 'text';
-  /** For codes: `six` shows a place for each of six digits, `digits` has room for any number of them. */
-  readonly code?: 'six' | 'digits' | undefined;
+  /** For codes: the number of digits, each of which has a place, or `digits` where it is not known. */
+  readonly code?: number | 'digits' | undefined;
   readonly label: Text;
   /** A link beside the label; it follows the field in tab order. */
   readonly aside?: Link | undefined;
@@ -174,7 +174,7 @@ function buttonOf({ label, look, icon, note, name, value, action, isClosed = fal
  * The longest code, with the spaces, hyphens and direction marks that people paste along. Digits of some scripts count as two characters; a
  * project configures six to ten digits for emails.
  */
-const codeLength = { six: '14', digits: '24' } as const;
+const lengthOf = (code: number | 'digits'): number => (code === 'digits' ? 24 : 2 * code + 2);
 
 /** A labeled input; `aria-describedby` links it to its hint and its error. */
 function fieldOf(field: Field, error: FormError | undefined, isLast: boolean): Html {
@@ -241,8 +241,8 @@ export function messageAt(error: FormError | undefined, name: string): Text | st
 /** What is typed: addresses and codes are left-to-right in every language. */
 function typingOf({ type, code }: Pick<Field, 'type' | 'code'>): Readonly<Record<string, string | undefined>> {
   if (code !== undefined) {
-    const look = code === 'six' ? 'digits six' : 'digits';
-    return { class: look, dir: 'ltr', inputmode: 'numeric', maxlength: codeLength[code] };
+    const look = code === 'digits' ? code : `digits places of-${code}`;
+    return { class: look, dir: 'ltr', inputmode: 'numeric', maxlength: String(lengthOf(code)) };
   }
   if (type === 'search') return { dir: 'auto', maxlength: '100' };
   // Of the type `email`, browsers send no address with a direction mark in it, which many people copy along.

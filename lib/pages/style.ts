@@ -8,6 +8,8 @@ const opensAfter = openingSeconds
   .map((seconds) => `.resend.in-${seconds} > * { animation-delay: ${seconds}s; }`)
   .join('\n');
 
+const places = [6, 7, 8, 9, 10].map((count) => `.of-${count} { --places: ${count}; }`).join('\n');
+
 /**
  * A ring on the button of a form that was sent, until the answer comes, for 10 seconds at most. Sending a form, also by the keyboard, sets the user
  * validity of all its controls (HTML, "form submission algorithm"), such as of the hidden checkbox in it. The ring then goes from one end, where it is
@@ -101,13 +103,14 @@ input:hover { border-color: var(--soft); }
 input[aria-invalid="true"] { border-color: var(--bad); box-shadow: inset 0 0 0 1px var(--bad); }
 input:disabled { color: var(--soft); background: var(--hover); border-color: var(--line); cursor: not-allowed; }
 input.digits { font-size: 1.375rem; font-variant-numeric: tabular-nums; letter-spacing: 0.35em; text-align: center; padding-inline: 0.75rem 0.4em; }
-input.six {
-  --cell: min(2.5rem, 10.5vw); --side: calc(50% - 3 * var(--cell)); --gap: calc((var(--cell) - 1ch) / 2);
+input.places {
+  --cell: min(2.5rem, 20rem / var(--places), 63vw / var(--places)); --side: calc(50% - var(--places) / 2 * var(--cell)); --gap: calc((var(--cell) - 1ch) / 2);
   padding-inline: calc(var(--side) + var(--gap) - 1px) max(0px, calc(var(--side) - var(--gap) - 3px));
-  font-family: ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; letter-spacing: calc(var(--cell) - 1ch); text-align: start;
-  background: repeating-linear-gradient(to right, transparent 0 4px, var(--edge) 4px calc(var(--cell) - 4px), transparent calc(var(--cell) - 4px) var(--cell)) center bottom 0.4375rem / calc(6 * var(--cell)) 2px no-repeat var(--field);
+  font-family: ui-monospace, Menlo, Consolas, "Liberation Mono", monospace; font-size: min(1.375rem, 1.4 * var(--cell)); letter-spacing: calc(var(--cell) - 1ch); text-align: start;
+  background: repeating-linear-gradient(to right, transparent 0 4px, var(--edge) 4px calc(var(--cell) - 4px), transparent calc(var(--cell) - 4px) var(--cell)) center bottom 0.4375rem / calc(var(--places) * var(--cell)) 2px no-repeat var(--field);
 }
-input.six:disabled { background-color: var(--hover); }
+${places}
+input.places:disabled { background-color: var(--hover); }
 .field > input { grid-row: 2; }
 .field > input:has(+ .reveal:not([hidden])) { padding-inline-end: 2.75rem; }
 .field > input:has(+ .reveal:not([hidden]))::-ms-reveal { display: none; }

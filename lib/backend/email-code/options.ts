@@ -1,4 +1,5 @@
-import { routePath } from '../../options/shared.ts';
+import * as v from 'valibot';
+import { routePath, wholeNumber } from '../../options/shared.ts';
 
 /** Its name in the option `signInMethods`. */
 export const emailCodeMethod = 'code';
@@ -6,4 +7,9 @@ export const emailCodeMethod = 'code';
 export const emailCodeEntries = {
   /** Signs in by a code or link sent by email, where `signInMethods` has `code`. Default `/auth/code`. */
   codePath: routePath('/auth/code'),
+  /**
+   * How many digits emailed codes have, as the project configures it (**Email OTP Length**): the field then has a place for each. Default: not
+   * known, and the field has no places.
+   */
+  codeLength: v.optional(wholeNumber('the digits of an emailed code', 6, 10)),
 };

@@ -73,8 +73,8 @@ function codeForms(site: Site, request: PageRequest, state: CodeState): Parts {
   const { email = '', resend, codesOpen } = state;
   const hidden = { email, ...returnToOf(state) };
   const action = request.localPath(settings.codePath);
-  // A project configures six to ten digits.
-  const fields = codeFields(site, { code: 'digits', isClosed: isClosed(state), label: text.signInButton });
+  const { codeLength = 'digits' } = settings;
+  const fields = codeFields(site, { code: codeLength, isClosed: isClosed(state), label: text.signInButton });
   const again = { ...hidden, ...codesOpenOf(codesOpen) };
   return [
     { part: 'form', action, hidden: { ...hidden, ...openingOf(resend) }, ...fields },

@@ -18,7 +18,7 @@ export function enrollPage(
   const action = request.localPath(settings.enrollPath);
   // The page opens at its heading: the picture comes before the code.
   const hasFocus = state.error !== undefined;
-  const fields = codeFields(site, { code: 'six', isClosed: isClosedFor(state), label: text.enrollButton, hasFocus });
+  const fields = codeFields(site, { code: 6, isClosed: isClosedFor(state), label: text.enrollButton, hasFocus });
   const words = html`${state.picture}
 <p class="hint">${text.enrollSecretText}</p>
 <p class="secret"><code dir="ltr">${secret.replace(/(.{4})(?=.)/g, '$1 ')}</code></p>`;

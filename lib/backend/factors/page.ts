@@ -143,7 +143,7 @@ function askForCode(site: Site, request: PageRequest, factor: Factor, state: Ver
       },
     ];
   }
-  const fields = codeFields(site, { code: 'six', isClosed, label: text.continueButton, isQuiet });
+  const fields = codeFields(site, { code: 6, isClosed, label: text.continueButton, isQuiet });
   const hidden = { factorId: factor.id, ...returnToOf(state), ...(isPhone ? openingOf(resend) : {}) };
   const again = { name: 'resend', action, hidden: sending, label: text.sendCodeAgainButton, resend };
   return [
