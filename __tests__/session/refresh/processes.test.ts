@@ -66,7 +66,16 @@ describe('what a process knows of a token', () => {
     expect((await one.exchange('a', never)).answer).toEqual(to('c'));
     // It stands no longer for being confirmed.
     clock.advance(day);
-    expect(one.settled('a')).toBeUndefined();
+    expect(['a', 'b'].map(one.settled)).toEqual([undefined, undefined]);
+  });
+
+  it('needs no confirmation where it is a refusal', async () => {
+    const { clock, shared, one } = setUpTwo();
+    await one.exchange('a', ended);
+    clock.advance(2_000);
+    const take = jest.spyOn(shared, 'take');
+    expect((await one.exchange('a', never)).answer).toEqual(ended);
+    expect(take).not.toHaveBeenCalled();
   });
 
   it('stands while the coordinator does not confirm it', async () => {
@@ -161,6 +170,7 @@ describe('a process that has only learned an answer', () => {
     for (const token of ['b', 'b']) two.refresh.received(token);
     await told();
     expect(tokensOf(settle.mock.calls)).toEqual(['a']);
+    expect(two.events).toEqual([]);
   });
 });
 
@@ -268,6 +278,10 @@ it('an answer that no cookie can hold reaches other processes that wait, and no 
     { answer: large, isNew: false },
   ]);
   expect(await two.exchange('a', to('c'))).toEqual({ answer: to('c'), isNew: true });
+});
+
+it('a process without others has none to ask', async () => {
+  await expect(setUp().refresh.ask('a')).resolves.toBeUndefined();
 });
 
 it('a process refuses a token of its own accord for itself alone', async () => {

@@ -60,6 +60,20 @@ it.each([0, 30_000])(
   },
 );
 
+it('an answer that the provider gives again leads on, also where it is the first one that a process gets', async () => {
+  const { clock, provider, one, two } = setUp(0);
+  const browser = createMemoryBrowser(provider.issue('ada'));
+  const first = browser.header();
+  clock.advance(tokenLifetimeMs);
+  browser.receive(await visit(one, first));
+  clock.advance(10_000);
+  await one.resolver.renewSession({ userId: 'ada' });
+  browser.receive(await visit(one, browser.header()));
+  await visit(one, browser.header());
+  clock.advance(17_000);
+  expect((await visit(two, first)).session?.accessToken).toBe('access for refresh-3');
+});
+
 it('each answer that the provider gives again leads on, also after another one that it gave again', async () => {
   const { clock, provider, one, two } = setUp(0);
   const browsers = ['ada', 'bob', 'eve'].map((user) => createMemoryBrowser(provider.issue(user)));
