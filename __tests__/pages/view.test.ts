@@ -66,7 +66,7 @@ describe('a page as data', () => {
   it('has what mends an error only where the page shows the error', () => {
     const remedy: Page['parts'] = [{ part: 'link', name: 'help', href: '/help', label: textOf('Help') }];
     expect(view({ remedy }).links).toEqual({});
-    expect(view({ remedy, error: { message: textOf('No.'), field: 'email' } }).links).toEqual({});
+    expect(view({ remedy, parts: [form], error: { message: textOf('No.'), field: 'email' } }).links).toEqual({});
     expect(view({ remedy, error: { message: textOf('No.'), field: 'form' } }).links).toEqual({ help: '/help' });
   });
 

@@ -8,18 +8,21 @@ import type { Brand, Choice, List, Page, Part, Parts, Ways } from './page.ts';
 import { duration, fillIn } from './texts.ts';
 
 /** The parts of a page with the error above them. */
-export function contentOf({
-  error,
-  remedy = [],
-  parts,
-  brand,
-}: Pick<Page, 'error' | 'remedy' | 'parts' | 'brand'>): Html {
+export function contentOf(page: Pick<Page, 'error' | 'remedy' | 'parts' | 'brand'>): Html {
+  const { remedy = [], parts, brand } = page;
+  const error = placed(page);
   return html`${error?.field === 'form' && html`${alertOf(error, remedy, everyField(parts), brand)}\n`}${partsOf(parts, error)}`;
 }
 
 /** All parts of a page, also those within others. */
-export function partsOfPage({ error, remedy = [], parts }: Pick<Page, 'error' | 'remedy' | 'parts'>): readonly Part[] {
-  return everyPart([...(error?.field === 'form' ? remedy : []), ...parts]);
+export function partsOfPage(page: Pick<Page, 'error' | 'remedy' | 'parts'>): readonly Part[] {
+  const { remedy = [], parts } = page;
+  return everyPart([...(placed(page)?.field === 'form' ? remedy : []), ...parts]);
+}
+
+/** Above the form where the page lacks the field that it is about. */
+function placed({ error, parts }: Pick<Page, 'error' | 'parts'>): FormError | undefined {
+  return error && (everyField(parts).some(({ name }) => name === error.field) ? error : { ...error, field: 'form' });
 }
 
 function everyPart(parts: Parts): readonly Part[] {
