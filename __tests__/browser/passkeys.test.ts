@@ -355,6 +355,7 @@ describe('a security key', () => {
     const key = await addAuthenticator({ transport: 'usb' });
     await signIn('/auth/enroll?returnTo=/account');
     await button('Add a security key').click();
+    await page.getByRole('link', { name: 'Done' }).click();
     await page.waitForURL((url) => url.pathname === '/account');
     await context.clearCookies();
     return key;

@@ -62,6 +62,7 @@ describeOwnGoTrue('Chromium with a virtual authenticator, at a real GoTrue,', ()
     await addVirtualAuthenticator(cdp, { transport: 'usb' });
     await signIn('/auth/enroll?returnTo=/account');
     await button('Add a security key').click();
+    await page.getByRole('link', { name: 'Done' }).click();
     await arrives('/account');
     await context.clearCookies();
     await signIn('/secure');

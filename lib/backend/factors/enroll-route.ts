@@ -116,7 +116,7 @@ async function confirmKey(backend: BackendContext, asked: FactorRequest, fields:
   return afterAdding(backend, asked, next);
 }
 
-/** After the first one the list says once why a second one helps, unless the way leads to another page of ours, such as a consent. */
+/** After the first one the list says once why a second one helps, unless the way leads to another page of ours. */
 function afterAdding(
   { settings }: BackendContext,
   { request, factors, returnTo }: FactorRequest,

@@ -66,7 +66,7 @@ export function urlOf(request: Passed, path: string): string {
   return isHere ? path : frontendOrigin + path;
 }
 
-/** Whether a sanitized path is a page of an adapter, such as a consent. */
+/** Whether a sanitized path is a page of an adapter. */
 export function leadsToOwnPage(request: Passed, path: string): boolean {
   return isOwnPage(request, withoutBase(request, pathOf(path)));
 }
