@@ -228,6 +228,11 @@ const data: Readonly<Record<string, Data>> = {
       { name: 'iCloud Keychain', href: `/auth/passkeys?rename=q&${at}` },
     ],
   },
+  'passkeys, offer': {
+    kind: 'passkey_offer',
+    values: { returnTo },
+    links: { add: `/auth/passkeys?${at}`, continue: returnTo },
+  },
   'passkeys, rename': {
     kind: 'rename_passkey',
     action: '/auth/passkeys',

@@ -236,7 +236,7 @@ describe('a second factor', () => {
     [{ type: 'webauthn' }, 'Security key'],
     [{ type: 'webauthn', name: 'Blue one' }, 'Blue one'],
     [{ type: 'recovery_code' }, 'Recovery codes'],
-    [{ type: 'pigeon' }, 'Second factor (pigeon)'],
+    [{ type: 'pigeon' }, 'Another way (pigeon)'],
   ])('%j is called %j', (given, name) => {
     const { choices } = viewOf(factorsPage(site, request, { ...state, factors: [{ ...app, ...given }] }));
     expect(choices.map((choice) => choice.name)).toEqual([name]);

@@ -425,6 +425,15 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ),
   ),
   passkeys: ofAccount(page('Passkeys', passkeysLead, ...passkeyRows, ...addPasskey)),
+  'passkeys, offer': [
+    '200, no form may be sent',
+    'title: Sign in faster next time? · Northwind',
+    'h1: Sign in faster next time?',
+    'app: to continue to Northwind',
+    passkeysLead,
+    `Add a passkey → /auth/passkeys?${queried}`,
+    'Not now → /account?tab=1',
+  ],
   'passkeys, none': ofAccount(page('Passkeys', passkeysLead, ...addPasskey)),
   'passkeys, off': ofAccount(
     outcome(

@@ -43,6 +43,8 @@ async function signIn(email: string, secret = password, returnTo = '/account'): 
   await page.getByLabel('Email').fill(email);
   await page.getByLabel('Password').fill(secret);
   await press('Sign in');
+  // Each browser is asked once, on the way to a page of the application.
+  if (page.url().includes('offer=yes')) await page.getByRole('link', { name: 'Not now' }).click();
 }
 
 /** The newest email to an address, as the outbox shows it. */

@@ -63,7 +63,7 @@ const target = `${front}/items?page=2`;
 async function fillForm(): Promise<void> {
   await page.getByLabel('Email').fill(supabase.demo.email);
   await page.getByLabel('Password').fill(supabase.demo.password);
-  await page.locator('form button:not(.quiet)').click();
+  await page.locator('form button:not(.quiet, .reveal)').click();
 }
 
 /** The front end's page, with the person's address. */
@@ -118,12 +118,12 @@ it('leads back from a mail’s link, and from the new password', async () => {
   await page.goto(target);
   await page.getByRole('link', { name: 'Forgot password?' }).click();
   await page.getByLabel('Email').fill(grace.email);
-  await page.locator('form button:not(.quiet)').click();
+  await page.locator('form button:not(.quiet, .reveal)').click();
   await page.getByRole('heading', { name: 'Check your email' }).waitFor();
   await page.goto(supabase.standIn.mails.at(-1)!.confirmationUrl);
   await page.waitForURL(`${api}/auth/password?**`);
   await page.locator('input[name=password]').fill('three unlikely words');
-  await page.locator('form button:not(.quiet)').first().click();
+  await page.locator('form button:not(.quiet, .reveal)').first().click();
   await expectSignedInAt(target, grace.email);
 });
 
@@ -134,6 +134,6 @@ it('leads back from the second factor', async () => {
   await fillForm();
   await page.waitForURL(`${api}/auth/verify?**`);
   await page.getByLabel('Code').fill(standIn.codeOf(factor));
-  await page.locator('form button:not(.quiet)').first().click();
+  await page.locator('form button:not(.quiet, .reveal)').first().click();
   await expectSignedInAt(target);
 });

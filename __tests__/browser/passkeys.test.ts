@@ -140,7 +140,19 @@ describe('a passkey', () => {
     await page.getByLabel('Email').fill(ada.email);
     await page.getByLabel('Password').fill(ada.password);
     await button('Sign in').click();
+    await page.getByRole('link', { name: 'Not now' }).click();
     await page.waitForURL((url) => url.pathname === '/account');
+  });
+
+  it('is offered once after a password, and added on its page', async () => {
+    await addAuthenticator();
+    await signIn();
+    await page.getByRole('link', { name: 'Add a passkey' }).click();
+    await button('Add a passkey').click();
+    await page.getByText('Added ').waitFor();
+    await page.getByRole('link', { name: 'Done' }).click();
+    await page.waitForURL((url) => url.pathname === '/account');
+    expect(app.supabase.passkeysOf(ada.email)).toHaveLength(1);
   });
 
   it('answers late: the script asks once more by itself', async () => {

@@ -82,7 +82,7 @@ async function signIn(page: Page, returnTo: string): Promise<void> {
   await page.goto(`/auth/login?returnTo=${returnTo}`);
   await page.getByLabel('Email').fill(ada.email);
   await page.getByLabel('Password').fill(ada.password);
-  await page.locator('form button:not(.quiet)').click();
+  await page.locator('form button:not(.quiet, .reveal)').click();
   await page.waitForURL(`**${returnTo}`);
 }
 

@@ -82,7 +82,9 @@ describe('the example app, as a new user runs it', () => {
     const form = new URLSearchParams({ email: email!, password: password!, returnTo: '/account?x=1' }).toString();
     const headers = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' };
     expect((await browser.get('/account?x=1')).location).toContain('/auth/login?returnTo=');
-    expect((await browser.post('/auth/login', { headers, body: form })).location).toBe(`${origin}/account?x=1`);
+    const offer = (await browser.post('/auth/login', { headers, body: form })).location;
+    expect(offer).toBe(`${origin}/auth/passkeys?offer=yes&returnTo=%2Faccount%3Fx%3D1`);
+    expect((await browser.get(offer)).text).toContain('<a class="button quiet" href="/account?x=1">Not now</a>');
     const account = await browser.get('/account?x=1');
     expect(account.text).toContain('read with your own access token');
     expect((await browser.getJson('/auth/me')).json).toMatchObject({ authenticated: true, user: { email } });

@@ -30,7 +30,13 @@ import { createPasswordRule, weakPassword } from '../../lib/backend/forms/new-pa
 import type { PageRequest, Site } from '../../lib/backend/slots.ts';
 import { qrCode } from '../../lib/backend/factors/qr-code.ts';
 import { resendAfter } from '../../lib/backend/pages/resend.ts';
-import { passkeysOffPage, passkeysPage, removePasskeyPage, renamePage } from '../../lib/backend/passkeys/page.ts';
+import {
+  offerPage,
+  passkeysOffPage,
+  passkeysPage,
+  removePasskeyPage,
+  renamePage,
+} from '../../lib/backend/passkeys/page.ts';
 import { englishText } from '../../lib/backend/pages/text.ts';
 import type { PagesTextKey } from '../../lib/backend/pages/text.ts';
 import { refusedAnswer } from '../../lib/backend/webauthn/challenges.ts';
@@ -203,6 +209,7 @@ function passkeyPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
     'factors, with keys': factorsPage(site, request, { returnTo, factors: [key, app] }),
     'factors, with keys, none': factorsPage(site, request, { returnTo, factors: [] }),
     passkeys: passkeysPage(site, request, state),
+    'passkeys, offer': offerPage(site, request, { returnTo }),
     'passkeys, none': passkeysPage(site, request, { ...state, passkeys: [] }),
     'passkeys, off': passkeysOffPage(site, request, { returnTo, error: failure('unknown_provider') }),
     'passkeys, gone': passkeysPage(site, request, { ...state, error: gone }),

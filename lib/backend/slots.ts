@@ -85,6 +85,8 @@ export interface SignInPart<Context> {
     fields: Fields,
     returnTo: string,
   ) => Promise<Reply | string>;
+  /** The URL of what it offers after a sign-in by password, on the way to `returnTo`. */
+  readonly offer?: (backend: Context, request: AuthRequest, returnTo: string) => string | undefined;
   /** Buttons above the form, also on the page of a new account. */
   readonly buttons?: (site: Site, request: PageRequest, state: FormState) => List | undefined;
   readonly show?: (site: Site, request: PageRequest, state: SignInState) => SignInShown;

@@ -28,6 +28,7 @@ export type PageKind =
   | 'mail_sent'
   | 'no_address'
   | 'organizations'
+  | 'passkey_offer'
   | 'passkeys'
   | 'password'
   | 'please_sign_in'

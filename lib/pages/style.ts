@@ -86,7 +86,7 @@ form { margin: 0 0 1.25rem; }
 button + button { margin-top: 0.625rem; }
 form + form[data-passkey]:not(:has(> .or + button)) { margin-top: -0.625rem; }
 form > .or:last-child { margin-bottom: 0; }
-form + p:has(> .button) { margin-top: -0.625rem; }
+:is(form, p:has(> .button)) + p:has(> .button) { margin-top: -0.625rem; }
 p:has(> .button) + :is(.resend, .wait) { margin-top: -0.5rem; }
 .icon { flex: none; width: 1.25rem; height: 1.25rem; fill: none; stroke: currentColor; stroke-width: 1.75; stroke-linecap: round; stroke-linejoin: round; }
 .field { display: grid; grid-template-columns: minmax(0, 1fr) fit-content(60%); column-gap: 1rem; margin: 0 0 1.125rem; }

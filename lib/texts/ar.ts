@@ -269,6 +269,8 @@ export const ar: Translation = {
   passkeyAdded: 'تاريخ الإضافة: {date}',
   passkeyUsed: 'آخر استخدام: {date}',
   addPasskeyButton: 'إضافة مفتاح مرور',
+  passkeyOfferHeading: 'هل تريد تسجيل الدخول أسرع في المرة القادمة؟',
+  notNowLink: 'ليس الآن',
   renameLink: 'إعادة تسمية',
   renameHeading: 'إعادة تسمية «{passkey}»',
   passkeyNameLabel: 'الاسم',

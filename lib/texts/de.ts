@@ -312,6 +312,8 @@ export const de: Translation = {
   passkeyAdded: 'Hinzugefügt am {date}',
   passkeyUsed: 'Zuletzt verwendet am {date}',
   addPasskeyButton: 'Passkey hinzufügen',
+  passkeyOfferHeading: 'Nächstes Mal schneller anmelden?',
+  notNowLink: 'Nicht jetzt',
   renameLink: 'Umbenennen',
   renameHeading: '„{passkey}“ umbenennen',
   passkeyNameLabel: 'Name',

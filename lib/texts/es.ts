@@ -288,6 +288,8 @@ export const es: Translation = {
   passkeyAdded: 'Añadida el {date}',
   passkeyUsed: 'Último uso: {date}',
   addPasskeyButton: 'Añadir una llave de acceso',
+  passkeyOfferHeading: '¿Quieres iniciar sesión más rápido la próxima vez?',
+  notNowLink: 'Ahora no',
   renameLink: 'Cambiar nombre',
   renameHeading: 'Cambiar el nombre de «{passkey}»',
   passkeyNameLabel: 'Nombre',

@@ -301,6 +301,8 @@ export const fr: Translation = {
   passkeyAdded: 'Ajoutée le {date}',
   passkeyUsed: 'Dernière utilisation le {date}',
   addPasskeyButton: 'Ajouter une clé d’accès',
+  passkeyOfferHeading: 'Se connecter plus vite la prochaine fois ?',
+  notNowLink: 'Pas maintenant',
   renameLink: 'Renommer',
   renameHeading: 'Renommer « {passkey} »',
   passkeyNameLabel: 'Nom',

@@ -288,6 +288,8 @@ export const it: Translation = {
   passkeyAdded: 'Aggiunta il {date}',
   passkeyUsed: 'Ultimo uso: {date}',
   addPasskeyButton: 'Aggiungi una passkey',
+  passkeyOfferHeading: 'Vuoi accedere più in fretta la prossima volta?',
+  notNowLink: 'Non ora',
   renameLink: 'Rinomina',
   renameHeading: 'Rinomina «{passkey}»',
   passkeyNameLabel: 'Nome',

@@ -285,6 +285,8 @@ export const ja: Translation = {
   passkeyAdded: '追加日：{date}',
   passkeyUsed: '最終使用日：{date}',
   addPasskeyButton: 'パスキーを追加',
+  passkeyOfferHeading: '次回からもっと早くサインインしますか？',
+  notNowLink: '後で',
   renameLink: '名前を変更',
   renameHeading: '「{passkey}」の名前を変更',
   passkeyNameLabel: '名前',

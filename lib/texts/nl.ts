@@ -292,6 +292,8 @@ export const nl: Translation = {
   passkeyAdded: 'Toegevoegd op {date}',
   passkeyUsed: 'Laatst gebruikt op {date}',
   addPasskeyButton: 'Passkey toevoegen',
+  passkeyOfferHeading: 'Volgende keer sneller inloggen?',
+  notNowLink: 'Niet nu',
   renameLink: 'Naam wijzigen',
   renameHeading: 'Naam van ‘{passkey}’ wijzigen',
   passkeyNameLabel: 'Naam',

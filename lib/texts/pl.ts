@@ -285,6 +285,8 @@ export const pl: Translation = {
   passkeyAdded: 'Dodano: {date}',
   passkeyUsed: 'Ostatnio użyto: {date}',
   addPasskeyButton: 'Dodaj klucz dostępu',
+  passkeyOfferHeading: 'Następnym razem logować się szybciej?',
+  notNowLink: 'Nie teraz',
   renameLink: 'Zmień nazwę',
   renameHeading: 'Zmień nazwę „{passkey}”',
   passkeyNameLabel: 'Nazwa',

@@ -278,6 +278,8 @@ export const pt: Translation = {
   passkeyAdded: 'Adicionada em {date}',
   passkeyUsed: 'Último uso em {date}',
   addPasskeyButton: 'Adicionar uma chave de acesso',
+  passkeyOfferHeading: 'Quer entrar mais rápido da próxima vez?',
+  notNowLink: 'Agora não',
   renameLink: 'Renomear',
   renameHeading: 'Renomear “{passkey}”',
   passkeyNameLabel: 'Nome',

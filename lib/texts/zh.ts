@@ -265,6 +265,8 @@ export const zh: Translation = {
   passkeyAdded: '添加于{date}',
   passkeyUsed: '上次使用于{date}',
   addPasskeyButton: '添加通行密钥',
+  passkeyOfferHeading: '下次更快登录？',
+  notNowLink: '暂不',
   renameLink: '重命名',
   renameHeading: '重命名“{passkey}”',
   passkeyNameLabel: '名称',

@@ -7,6 +7,7 @@ import { pageScript } from '../pages/script-route.ts';
 import { ceremonyFallback, ceremonyForm } from '../webauthn/page.ts';
 import { passkeyMethod } from './options.ts';
 import { passkeysRoute } from './manage-route.ts';
+import { offerPasskey } from './offer.ts';
 import { passkeyRoute } from './sign-in-route.ts';
 
 /** The main button where there is no other form, which then needs a script. */
@@ -39,5 +40,6 @@ export const passkeys: Feature = {
     if (!offers(backend.settings, passkeyMethod)) return [];
     return [passkeyRoute(backend), passkeysRoute(backend)];
   },
-  signIn: (settings) => (offers(settings, passkeyMethod) ? { ways: [passkeyMethod], show } : undefined),
+  signIn: (settings) =>
+    offers(settings, passkeyMethod) ? { ways: [passkeyMethod], offer: offerPasskey, show } : undefined,
 };

@@ -12,6 +12,7 @@ import { localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
 import type { FormInput, Next } from '../forms/forms.ts';
 import { siteFor } from '../pages/parts.ts';
 import { asksAgain } from '../webauthn/page.ts';
+import { answerOffer } from './offer.ts';
 import { isVisible, passkeysOffPage, passkeysPage, removePasskeyPage, renamePage } from './page.ts';
 import { addPasskey, listPasskeys, removePasskey, renamePasskey, startAdding } from './passkeys.ts';
 import type { Passkey } from './passkeys.ts';
@@ -28,6 +29,7 @@ export function passkeysRoute(backend: BackendContext): AuthRoute {
       option: 'passkeysPath',
       isReturnTarget: true,
       hasData: true,
+      open: (request) => (request.query.has('offer') ? answerOffer(backend, request) : undefined),
       page: async (_request, input, owner) => showPasskeys(backend, owner, input),
       isShared: (_request, fields) => !asksToAdd(fields),
       submit: (_request, fields, _returnTo, owner) => change(backend, owner, fields),

@@ -1,7 +1,7 @@
 import { textOf } from '../../tools/html.ts';
 import type { Text } from '../../tools/html.ts';
 import { withQuery } from '../../tools/url.ts';
-import { rowIcon } from '../../pages/icons.ts';
+import { buttonIcon, rowIcon } from '../../pages/icons.ts';
 import { fillIn, isolated } from '../../pages/texts.ts';
 import type { AuthError } from '../../errors.ts';
 import type { Choice } from '../../pages/page.ts';
@@ -48,6 +48,23 @@ export function passkeysPage(site: Site, request: PageRequest, state: PasskeysSt
       ceremonyFallback(site),
       ceremonyForm(site, request, { ...adding, label: text.addPasskeyButton }),
       link('done', request.urlOf(returnTo), text.doneLink),
+    ],
+  });
+}
+
+/** After a sign-in by password, for an account without a passkey. */
+export function offerPage(site: Site, request: PageRequest, state: FormState): Reply {
+  const { settings, text } = site;
+  const add = withReturnTo(request.localPath(settings.passkeysPath), state);
+  return showPage(site, request, {
+    kind: 'passkey_offer',
+    values: formValues(state),
+    heading: text.passkeyOfferHeading,
+    lead: text.passkeysText,
+    isStep: true,
+    parts: [
+      { ...link('add', add, text.addPasskeyButton, 'button'), icon: buttonIcon(keyDrawing) },
+      link('continue', request.urlOf(state.returnTo), text.notNowLink, 'quiet'),
     ],
   });
 }

@@ -11,6 +11,9 @@ export const passkeysTexts = {
   passkeyAdded: 'Added {date}',
   passkeyUsed: 'Last used {date}',
   addPasskeyButton: 'Add a passkey',
+  /** Once per browser, after a sign-in by password. */
+  passkeyOfferHeading: 'Sign in faster next time?',
+  notNowLink: 'Not now',
   renameLink: 'Rename',
   renameHeading: 'Rename “{passkey}”',
   passkeyNameLabel: 'Name',

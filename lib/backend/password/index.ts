@@ -5,6 +5,7 @@ import type { SignInPart } from '../slots.ts';
 import { offers } from '../options.ts';
 import { emailField, passwordField } from '../pages/field.ts';
 import { forgotLink, lastUsedAt, returnToOf } from '../pages/parts.ts';
+import { withOffer } from '../sign-in/offer.ts';
 import { completeSignIn } from '../sign-in/sign-in.ts';
 import { passwordMethod } from './options.ts';
 
@@ -17,7 +18,8 @@ const submit: SignInPart<BackendContext>['submit'] = async (backend, request, fi
       return unwrap(await auth.signInWithPassword({ email, password, options })).session;
     });
   const issued = await backend.attempts.run(request.req, email, () => ask().catch(asBadAddress));
-  return completeSignIn(backend, request, issued, returnTo, passwordMethod);
+  const next = await completeSignIn(backend, request, issued, returnTo, passwordMethod);
+  return withOffer(backend, request, { returnTo, next });
 };
 
 /** Email and password, on the sign-in page. */
