@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { scriptText } from '../../lib/backend/webauthn/script.ts';
 import { stylesheet } from '../../lib/pages/style.ts';
 import { sendReply } from '../../lib/http/reply.ts';
 import type { Reply } from '../../lib/http/reply.ts';
@@ -29,14 +30,14 @@ jest.setTimeout(60_000);
 const pictures = [
   { file: 'sign-in-light.png', state: 'sign-in', width: 560, height: 760, colorScheme: 'light' },
   { file: 'sign-in-dark.png', state: 'sign-in', width: 560, height: 760, colorScheme: 'dark' },
-  { file: 'sign-up-error.png', state: 'sign-up, weak password', width: 560, height: 810, colorScheme: 'light' },
-  { file: 'check-your-mail.png', state: 'confirmation sent', width: 560, height: 665, colorScheme: 'light' },
+  { file: 'sign-up-error.png', state: 'sign-up, weak password', width: 560, height: 790, colorScheme: 'light' },
+  { file: 'check-your-mail.png', state: 'confirmation sent', width: 560, height: 645, colorScheme: 'light' },
   { file: 'sign-in-320.png', state: 'sign-in, wrong password', width: 320, height: 640, colorScheme: 'light' },
   { file: 'sign-out-320.png', state: 'sign-out', width: 320, height: 315, colorScheme: 'dark' },
   { file: 'chooser.png', state: 'chooser', width: 560, height: 595, colorScheme: 'light' },
   { file: 'no-access.png', state: 'error, no access', width: 560, height: 630, colorScheme: 'light' },
   { file: 'second-factor.png', state: 'verify', width: 560, height: 720, colorScheme: 'light' },
-  { file: 'authenticator-app.png', state: 'enroll', width: 560, height: 1080, colorScheme: 'light' },
+  { file: 'authenticator-app.png', state: 'enroll', width: 560, height: 1060, colorScheme: 'light' },
 ] as const;
 
 /** The start page of the example app, which is longer than its picture. */
@@ -48,6 +49,7 @@ const logo =
 const states = everyPageState();
 const assets: Readonly<Record<string, Reply>> = {
   'auth/pages.css': { status: 200, body: { kind: 'asset', text: stylesheet, type: 'text/css; charset=utf-8' } },
+  'auth/pages.js': { status: 200, body: { kind: 'asset', text: scriptText, type: 'text/javascript; charset=utf-8' } },
   'logo.svg': { status: 200, body: { kind: 'asset', text: logo, type: 'image/svg+xml' } },
 };
 
@@ -56,7 +58,7 @@ let browser: TestBrowser;
 
 beforeAll(async () => {
   server = await serve((req, res) => {
-    const name = decodeURIComponent((req.url ?? '').slice(1));
+    const name = decodeURIComponent((req.url ?? '').slice(1).replace(/\?.*/, ''));
     sendReply({ req, res }, assets[name] ?? states[name] ?? { status: 404 });
   });
   browser = await launchBrowser();
