@@ -73,6 +73,7 @@ main > :last-child { margin-bottom: 0; }
 .emblem.good { color: var(--good); background: var(--good-soft); }
 .emblem.bad { color: var(--bad); background: var(--bad-soft); }
 .emblem svg { width: 1.5rem; height: 1.5rem; fill: none; stroke: currentColor; stroke-width: 1.75; stroke-linecap: round; stroke-linejoin: round; }
+:lang(ja) { word-break: auto-phrase; }
 h1 { margin: 0; font-size: 1.3125rem; font-weight: 600; line-height: 1.3; letter-spacing: -0.011em; text-wrap: balance; overflow-wrap: anywhere; }
 .head .app { margin: 0.25rem 0 0; color: var(--soft); font-size: 0.9375rem; text-wrap: balance; }
 .app strong { color: var(--ink); }

@@ -110,7 +110,7 @@ export const de: Translation = {
   continueButton: 'Weiter',
   contactSupport: 'Support kontaktieren',
   forSupport: 'Für den Support:',
-  terminalSays: 'Die Konsole nennt den Grund.',
+  terminalSays: 'Den Grund sehen Sie im Terminal.',
   backHome: 'Zur Startseite',
   signedInAs: 'Angemeldet als {account}',
   otherAccount: 'Anderes Konto verwenden',
@@ -182,7 +182,7 @@ export const de: Translation = {
   guestText:
     'Sie sind als Gast hier. Nur wenn Sie sich mit Ihrer E-Mail-Adresse registrieren, bleiben Ihre Daten erhalten.',
   signUpButton: 'Konto erstellen',
-  termsLine: 'Mit der Registrierung stimmen Sie {terms} und {privacy} zu.',
+  termsLine: 'Mit der Registrierung akzeptieren Sie: {terms} und {privacy}.',
   toSignUp: 'Neu hier?',
   toSignUpLink: 'Konto erstellen',
   toSignIn: 'Sie haben schon ein Konto?',

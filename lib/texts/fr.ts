@@ -103,7 +103,7 @@ export const fr: Translation = {
   continueButton: 'Continuer',
   contactSupport: 'Contacter l’assistance',
   forSupport: 'Pour l’assistance :',
-  terminalSays: 'Le terminal en donne la raison.',
+  terminalSays: 'La raison est indiquée dans le terminal.',
   backHome: 'Retour à l’accueil',
   signedInAs: 'Vous utilisez le compte {account}',
   otherAccount: 'Utiliser un autre compte',
@@ -138,7 +138,7 @@ export const fr: Translation = {
   passwordTooSimple:
     'Ce mot de passe doit contenir davantage de types de caractères. Utilisez des minuscules, des majuscules, des chiffres et des symboles.',
   or: 'ou',
-  lastUsed: 'Utilisé la dernière fois',
+  lastUsed: 'Utilisé en dernier',
   toForgotLink: 'Mot de passe oublié ?',
   emailMissing: 'Saisissez votre adresse e-mail.',
   emailRefused: 'Saisissez une adresse e-mail valide.',

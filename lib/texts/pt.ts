@@ -87,7 +87,7 @@ export const pt: Translation = {
   continueButton: 'Continuar',
   contactSupport: 'Falar com o suporte',
   forSupport: 'Para o suporte:',
-  terminalSays: 'O terminal informa o motivo.',
+  terminalSays: 'O motivo aparece no terminal.',
   backHome: 'Voltar ao início',
   signedInAs: 'Você entrou como {account}',
   otherAccount: 'Usar outra conta',
@@ -122,7 +122,7 @@ export const pt: Translation = {
   passwordTooSimple:
     'Esta senha precisa de mais tipos de caracteres. Use letras minúsculas e maiúsculas, números e símbolos.',
   or: 'ou',
-  lastUsed: 'Usado da última vez',
+  lastUsed: 'Usado por último',
   toForgotLink: 'Esqueceu a senha?',
   emailMissing: 'Digite seu e-mail.',
   emailRefused: 'Digite um e-mail válido.',
