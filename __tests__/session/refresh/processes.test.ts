@@ -174,6 +174,19 @@ describe('a process that has only learned an answer', () => {
   });
 });
 
+it('what another process exchanged prolongs no answer that is about to end', async () => {
+  const { clock, one, two } = setUpTwo();
+  await one.exchange('a', to('b'));
+  one.refresh.received('b');
+  clock.advance(10_000);
+  await two.exchange('b', to('c'));
+  expect((await one.exchange('b', never, ['a'])).answer).toEqual(to('c'));
+  clock.advance(15_000);
+  expect(one.settled('a')).toEqual(to('c'));
+  clock.advance(1);
+  expect(one.settled('a')).toBeUndefined();
+});
+
 describe('a process that knows nothing of what led to a token', () => {
   it('leads it on all the same', async () => {
     const { clock, shared, one, two } = setUpTwo();
