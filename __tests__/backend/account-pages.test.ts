@@ -194,6 +194,15 @@ const ssoForm = (input: string, ...message: readonly string[]): string[] => [
   backToSignIn,
 ];
 
+const codeWasSent = withEmblem(
+  'emblem',
+  page(
+    'Check your email',
+    codeSent,
+    ...codeSentForm(code.empty, { resendIn: '60 seconds', resendAt: '1769850360000' }),
+  ),
+);
+
 const expected: Readonly<Record<string, readonly string[]>> = {
   confirm: page('Confirm your email', confirmLead, ...confirmEmail),
   'confirm, unavailable': refused(
@@ -527,14 +536,10 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'enroll, wrong code': ofAccount(refused('422', 'Set up your authenticator app', ...enrollForm(code.wrong))),
   code: page('Sign in with a code', ...codeForm(email.empty)),
   'code, email malformed': refused('400', 'Sign in with a code', ...codeForm(email.malformed)),
-  'code sent': withEmblem(
-    'emblem',
-    page(
-      'Check your email',
-      codeSent,
-      ...codeSentForm(code.empty, { resendIn: '60 seconds', resendAt: '1769850360000' }),
-    ),
-  ),
+  'code sent': codeWasSent,
+  // As many places as the code has.
+  'code sent, eight digits': codeWasSent,
+  'code sent, ten digits': codeWasSent,
   'code, wrong': withEmblem('emblem', refused('422', 'Check your email', codeSent, ...codeSentForm(code.wrong))),
   'code, another email too soon': withEmblem(
     'emblem',
