@@ -423,6 +423,24 @@ it('an answer of a token in between is stored with the browser’s own one also 
   expect((await shared.take('b')).answer).toBe(by('a'));
 });
 
+it('an answer that is told late stands no longer than it does by then', async () => {
+  const { shared, one } = setUpTwo();
+  await one.exchange('a', to('b'));
+  const settle = shared.settle.bind(shared);
+  const answers: (string | undefined)[] = [];
+  shared.settle = async (token, change) => {
+    if (token === 'a' && answers.push(change.answer) === 1) throw new Error('down');
+    return settle(token, change);
+  };
+  await one.exchange('b', to('c'), ['a']);
+  await until(() => answers.length === 1);
+  one.refresh.received('c');
+  await until(() => answers.length === 3);
+  await told();
+  expect(answers.map((answer) => answer !== undefined)).toEqual([true, false, true]);
+  expect(await shared.take('a')).toMatchObject({ answer: answers[2], ttlMs: 25_000 });
+});
+
 it('a provider that fails while the coordinator fails is what a process reports, and all that it says', async () => {
   const shared = createShared();
   const works: Promise<unknown>[] = [];
