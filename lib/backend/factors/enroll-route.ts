@@ -8,6 +8,7 @@ import { leadsToOwnPage } from '../../http/request/urls.ts';
 import { asksForChallenge, bindCeremony, hasAnswer, readAnswer, refusedAnswer } from '../webauthn/challenges.ts';
 import type { BackendContext } from '../context.ts';
 import type { Factor, Enrollment } from './factors.ts';
+import { has, readAction } from '../forms/action.ts';
 import { FormProblem } from '../forms/fields.ts';
 import { localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
 import type { FormInput, Next } from '../forms/forms.ts';
@@ -35,7 +36,7 @@ export function enrollRoute(backend: BackendContext): AuthRoute {
       isReturnTarget: true,
       hasData: true,
       page: (_request, input, asked) => showFactors(backend, asked, input),
-      isShared: (_request, fields) => !asksForKey(fields),
+      isShared: (_request, fields) => actionOf(fields) !== 'startKey',
       submit: (_request, fields, _returnTo, asked) => changeFactors(backend, asked, fields),
       leave: async (_request, error, asked) =>
         (await replyToEnd(backend, asked, error)) ??
@@ -79,19 +80,32 @@ function showFactors(
 }
 
 async function changeFactors(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Next> {
-  const removed = fields.get('remove');
-  if (removed !== undefined) return remove(backend, asked, readFactorId(removed), fields.get('sure') === 'yes');
+  const action = actionOf(fields);
+  if (action === 'remove') return remove(backend, asked, fields);
   const { request, subject, factors, returnTo } = asked;
   const wayBack = wayBackTo(backend, request, returnTo);
   const signIn = factors.verified.length > 0 ? undefined : signInAgainFirst(request, subject, wayBack);
   if (signIn !== undefined) return signIn;
-  if (asksForKey(fields)) return startKey(backend, asked, fields);
-  if (hasAnswer(fields)) return confirmKey(backend, asked, fields);
-  return fields.has('code') ? confirm(backend, asked, fields) : start(backend, asked);
+  switch (action) {
+    case 'startKey':
+      return startKey(backend, asked, fields);
+    case 'confirmKey':
+      return confirmKey(backend, asked, fields);
+    case 'confirmApp':
+      return confirm(backend, asked, fields);
+    case 'startApp':
+      return start(backend, asked);
+  }
 }
 
-/** The page's script leaves its answer empty where it got no challenge. */
-const asksForKey = (fields: Fields): boolean => fields.get('type') === keyType && asksForChallenge(fields);
+const meanings = {
+  remove: has('remove'),
+  // The page's script leaves its answer empty where it got no challenge.
+  startKey: (fields: Fields): boolean => fields.get('type') === keyType && asksForChallenge(fields),
+  confirmKey: hasAnswer,
+  confirmApp: has('code'),
+};
+const actionOf = (fields: Fields) => readAction(fields, meanings, 'startApp');
 
 async function startKey(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Reply> {
   const { request, subject } = asked;
@@ -172,8 +186,10 @@ function ownFactor({ factors }: FactorRequest, factorId: string | undefined): Fa
 }
 
 /** A page asks first; JSON clients ask by themselves. */
-async function remove(backend: BackendContext, asked: FactorRequest, factorId: string, isSure: boolean): Promise<Next> {
+async function remove(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Next> {
   const { request, subject, factors } = asked;
+  const factorId = readFactorId(fields.get('remove'));
+  const isSure = fields.get('sure') === 'yes';
   const factor = ownFactor(asked, factorId);
   if (factor?.isVerified === true) {
     const left = (list: readonly Factor[]): number => list.filter(({ id }) => id !== factor.id).length;

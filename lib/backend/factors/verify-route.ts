@@ -9,6 +9,7 @@ import type { BackendContext } from '../context.ts';
 import { asksForChallenge, bindCeremony, hasAnswer, readAnswer, refusedAnswer } from '../webauthn/challenges.ts';
 import type { Factor } from './factors.ts';
 import { isCodeType, keyType, sendFactorCode, verifyFactor } from './factors.ts';
+import { has, readAction } from '../forms/action.ts';
 import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
 import type { FormInput, Next } from '../forms/forms.ts';
 import { challengeKey, verifyKey } from './key-factors.ts';
@@ -33,7 +34,7 @@ export function verifyRoute(backend: BackendContext): AuthRoute {
       option: 'verifyPath',
       hasData: true,
       page: (_request, input, asked) => showForm(backend, asked, input),
-      isShared: (_request, fields) => !asksForKey(fields),
+      isShared: (_request, fields) => actionOf(fields) !== 'startKey',
       submit: (_request, fields, _returnTo, asked) => takeAnswer(backend, asked, fields),
       leave: (_request, error, asked) => replyToEnd(backend, asked, error),
     },
@@ -105,15 +106,26 @@ async function takeAnswer(backend: BackendContext, asked: FactorRequest, fields:
   // An administrator removed the factors, so there is nothing to verify.
   if (factors.verified.length === 0) return goOnWithout(backend, asked);
   if (isOutOfReach(asked)) throw outOfReach();
-  if (asksForKey(fields)) return startKey(backend, asked, fields);
-  if (hasAnswer(fields)) return verifyWithKey(backend, asked, fields);
-  const send = fields.get('send');
-  return send === undefined ? verify(backend, asked, fields) : sendCode(backend, asked, send);
+  switch (actionOf(fields)) {
+    case 'startKey':
+      return startKey(backend, asked, fields);
+    case 'verifyKey':
+      return verifyWithKey(backend, asked, fields);
+    case 'sendCode':
+      return sendCode(backend, asked, fields.get('send') ?? '');
+    case 'verifyCode':
+      return verify(backend, asked, fields);
+  }
 }
 
-/** JSON clients name the key. The page's script leaves its answer empty where it got no challenge. */
-const asksForKey = (fields: Fields): boolean =>
-  fields.has('challenge') || (fields.has('credential') && asksForChallenge(fields));
+const meanings = {
+  // JSON clients name the key. The page's script leaves its answer empty where it got no challenge.
+  startKey: (fields: Fields): boolean =>
+    fields.has('challenge') || (fields.has('credential') && asksForChallenge(fields)),
+  verifyKey: hasAnswer,
+  sendCode: has('send'),
+};
+const actionOf = (fields: Fields) => readAction(fields, meanings, 'verifyCode');
 
 async function startKey(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Reply> {
   const { request, subject } = asked;

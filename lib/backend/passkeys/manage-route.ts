@@ -7,6 +7,7 @@ import type { AuthRoute } from '../../http/router.ts';
 import { asksForChallenge, bindCeremony, readAnswer } from '../webauthn/challenges.ts';
 import type { BackendContext } from '../context.ts';
 import { hasFactor, isSessionOver, presentUser } from '../supabase/account.ts';
+import { has, readAction } from '../forms/action.ts';
 import { FormProblem } from '../forms/fields.ts';
 import { localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
 import type { FormInput, Next } from '../forms/forms.ts';
@@ -31,7 +32,7 @@ export function passkeysRoute(backend: BackendContext): AuthRoute {
       hasData: true,
       open: (request) => (request.query.has('offer') ? answerOffer(backend, request) : undefined),
       page: async (_request, input, owner) => showPasskeys(backend, owner, input),
-      isShared: (_request, fields) => !asksToAdd(fields),
+      isShared: (_request, fields) => actionOf(fields) !== 'start',
       submit: (_request, fields, _returnTo, owner) => change(backend, owner, fields),
       leave: (_request, error, owner) => otherStep(backend, owner, error),
     },
@@ -122,10 +123,8 @@ function toBody({ id, name, createdAt, lastUsedAt }: Passkey) {
   };
 }
 
-/** Whether a POST starts to add a passkey. */
-function asksToAdd(fields: Fields): boolean {
-  return asksForChallenge(fields) && !fields.has('rename') && !fields.has('remove');
-}
+const meanings = { rename: has('rename'), remove: has('remove'), start: asksForChallenge };
+const actionOf = (fields: Fields) => readAction(fields, meanings, 'add');
 
 /**
  * Who changes passkeys has signed in just now, with the second factor where there is one: else a stolen session would become a
@@ -143,21 +142,26 @@ async function firstStep(
 }
 
 async function change(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
+  const { wayBack } = owner;
+  switch (actionOf(fields)) {
+    case 'rename':
+      return rename(backend, owner, fields);
+    case 'remove':
+      return remove(backend, owner, fields);
+    case 'start':
+      return (await firstStep(backend, owner, wayBack)) ?? start(backend, owner, fields);
+    case 'add':
+      return (await firstStep(backend, owner, wayBack)) ?? add(backend, owner, fields);
+  }
+}
+
+async function rename(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
   const { request, subject, wayBack } = owner;
-  const [renamed, removed] = [fields.get('rename'), fields.get('remove')];
-  if (renamed !== undefined) {
-    const passkey = { id: readId(renamed), name: readName(fields) };
-    const step = await firstStep(backend, owner, pageOf(backend, owner, { rename: passkey.id }));
-    if (step !== undefined) return step;
-    await renamePasskey(backend, request, subject.content, passkey).catch(rethrowGone);
-    return wayBack;
-  }
-  if (removed !== undefined) {
-    const id = readId(removed);
-    const step = await firstStep(backend, owner, pageOf(backend, owner, { remove: id }));
-    return step ?? remove(backend, owner, id, fields.get('sure') === 'yes');
-  }
-  return (await firstStep(backend, owner, wayBack)) ?? add(backend, owner, fields);
+  const passkey = { id: readId(fields.get('rename')), name: readName(fields) };
+  const step = await firstStep(backend, owner, pageOf(backend, owner, { rename: passkey.id }));
+  if (step !== undefined) return step;
+  await renamePasskey(backend, request, subject.content, passkey).catch(rethrowGone);
+  return wayBack;
 }
 
 /** The page that asks for a name, or for the removal. */
@@ -169,26 +173,31 @@ function pageOf(
   return localUrl(request, settings.passkeysPath, returnTo, asked);
 }
 
+async function start(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Reply> {
+  const { request, subject, returnTo } = owner;
+  const ask = () => startAdding(backend, request, subject.content);
+  const started = await backend.attempts.runChallenge(request.req, subject.session.user.id, ask);
+  if (request.wantsJson) return json(200, bindCeremony(backend, request, started));
+  // The page's script got no challenge. As there is one now, it asks again.
+  const passkeys = await listPasskeys(backend, request, subject.content);
+  return passkeysPage(siteFor(backend, request), request, { passkeys, returnTo, isAgain: !fields.has('again') });
+}
+
 async function add(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
-  const { request, subject, returnTo, wayBack } = owner;
-  const { attempts } = backend;
-  if (asksForChallenge(fields)) {
-    const start = () => startAdding(backend, request, subject.content);
-    const started = await attempts.runChallenge(request.req, subject.session.user.id, start);
-    if (request.wantsJson) return json(200, bindCeremony(backend, request, started));
-    // The page's script got no challenge. As there is one now, it asks again.
-    const passkeys = await listPasskeys(backend, request, subject.content);
-    return passkeysPage(siteFor(backend, request), request, { passkeys, returnTo, isAgain: !fields.has('again') });
-  }
+  const { request, subject, wayBack } = owner;
   const answer = readAnswer(backend, request, fields);
   const verify = () => addPasskey(backend, request, subject.content, answer);
-  await attempts.run(request.req, undefined, verify);
+  await backend.attempts.run(request.req, undefined, verify);
   return wayBack;
 }
 
 /** A page asks first; JSON clients ask by themselves. */
-async function remove(backend: BackendContext, owner: OwnerRequest, id: string, isSure: boolean): Promise<Next> {
+async function remove(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
   const { request, subject, wayBack } = owner;
+  const id = readId(fields.get('remove'));
+  const step = await firstStep(backend, owner, pageOf(backend, owner, { remove: id }));
+  if (step !== undefined) return step;
+  const isSure = fields.get('sure') === 'yes';
   const question = isSure || request.wantsJson ? undefined : await askRemoval(backend, owner, id);
   if (question !== undefined) return question;
   await removePasskey(backend, request, subject.content, id).catch(rethrowGone);
@@ -206,7 +215,7 @@ async function askRemoval(
 }
 
 /** Lower case, as the backend writes it. @throws {AuthError} `invalid_request` where it is no id */
-function readId(value: string): string {
+function readId(value = ''): string {
   const id = value.toLowerCase();
   if (/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(id)) return id;
   throw new AuthError('invalid_request');
