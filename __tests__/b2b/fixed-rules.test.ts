@@ -280,9 +280,7 @@ describe('rule 8: the cookie password', () => {
 
   it('is required in production, where start-up fails without it', () => {
     process.env['NODE_ENV'] = 'production';
-    expect(() => b2bAuth(credentials)).toThrow(
-      /cookiePassword \(env B2B_COOKIE_PASSWORD\)/,
-    );
+    expect(() => b2bAuth(credentials)).toThrow(/cookiePassword \(env B2B_COOKIE_PASSWORD\)/);
     expect(() => b2bAuth({ ...credentials, cookiePassword: 'p'.repeat(32) })).not.toThrow();
   });
 });

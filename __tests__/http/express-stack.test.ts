@@ -357,6 +357,15 @@ describe('the search for adapters', () => {
     expect(adaptersBeside(adapter, applicationOf(['/', adapter], ['/', createAdapter()]))).toHaveLength(2);
   });
 
+  it('finds an adapter that is mounted later in a router that was there', () => {
+    const [adapter, router] = [createAdapter(), express.Router()];
+    const app = applicationOf(['/', adapter]);
+    app.use(router);
+    expect(adaptersBeside(adapter, app)).toHaveLength(1);
+    router.use(routerOf(createAdapter()));
+    expect(adaptersBeside(adapter, app)).toHaveLength(2);
+  });
+
   it.each([
     ['Express 4', () => express4() as express.Express],
     ['Express 5', () => express()],

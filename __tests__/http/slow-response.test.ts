@@ -1,6 +1,9 @@
 import http from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import http2 from 'node:http2';
 import { jest } from '@jest/globals';
-import { getSession, renewSession } from '../../lib/backend/index.ts';
+import type { SupabaseClient } from '@supabase/supabase-js';
+import { backendAuth, getSession, getSupabaseClient, renewSession } from '../../lib/backend/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import { closeAfterEach } from '../support/close-after-each.ts';
@@ -18,15 +21,17 @@ beforeEach(() =>
 );
 afterEach(() => jest.useRealTimers());
 
-/** Two processes; a page of the first one answers once it is told to. */
-async function startTwo() {
+type Work = (req: IncomingMessage) => Promise<unknown>;
+
+/** Two processes; a page of the first one does some work, and answers once it is told to. */
+async function startTwo(work: Work = getSession) {
   let now = (): number => 0;
   const coordinator = createShared(() => now());
   const { promise: released, resolve: release } = Promise.withResolvers<undefined>();
   let waiting = 0;
   const after = (host: Host): void => {
     host.get('/slow', (req, res, next) => {
-      getSession(req)
+      work(req)
         .then(() => {
           waiting += 1;
           return released;
@@ -75,14 +80,15 @@ async function startTwo() {
 }
 
 describe('a slow response', () => {
-  it('brings no tokens that another process has exchanged meanwhile', async () => {
+  // The other process' answer is forgotten after 25 seconds.
+  it.each([1, 40])('brings no tokens that another process exchanged %i seconds ago', async (seconds) => {
     const { two, supabase, pass, answer, release, at } = await startTwo();
     const browser = at(two.visitor());
     await browser.get('/account');
     supabase.setMetadata(ada.email, { role: 'admin' });
     await renewSession(two.auth, { userId: supabase.users()[0]!.id });
     await browser.get('/account');
-    await pass(1_000);
+    for (let second = 0; second < seconds; second += 1) await pass(1_000);
     release();
     expect((await answer).setCookies).toEqual([]);
     await pass(60_000);
@@ -140,5 +146,63 @@ describe('a slow response', () => {
     await answer;
     await pass(10_000);
     expect(take).toHaveBeenCalledTimes(3);
+  });
+
+  it('asks the other processes no more once its stream of HTTP/2 is closed', async () => {
+    const { coordinator, one, supabase, clock, pass, cookie, answer, release } = await startTwo();
+    const { cookieName, url, publishableKey: anonKey } = { ...supabase, cookieName: one.cookieName };
+    const auth = backendAuth({ coordinator, url, anonKey, cookieName, now: clock.now });
+    let [waiting, closed] = [0, 0];
+    const server = http2.createServer((req, res) => {
+      res.stream.once('close', () => (closed += 1));
+      const host = [req, res] as unknown as [IncomingMessage, http.ServerResponse];
+      Reflect.apply(auth, undefined, [...host, () => void getSession(host[0]).then(() => (waiting += 1))]);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    const client = http2.connect(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`);
+    const stream = client.request({ ':path': '/page', cookie }).on('error', () => undefined);
+    await until(() => waiting === 1);
+    release();
+    await answer;
+    const take = jest.spyOn(coordinator, 'take');
+    await pass(1_000);
+    expect(take).toHaveBeenCalledTimes(1);
+    stream.close(http2.constants.NGHTTP2_CANCEL);
+    await until(() => closed === 1);
+    await pass(1_000);
+    await pass(1_000);
+    expect(take).toHaveBeenCalledTimes(1);
+    client.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+});
+
+const sdk =
+  (call: (client: SupabaseClient) => Promise<{ readonly error: unknown }>): Work =>
+  async (req) => {
+    const { error } = await call(await getSupabaseClient(req));
+    if (error !== null) throw new Error('the SDK failed', { cause: error });
+  };
+
+describe.each([
+  ['refreshSession', sdk((client) => client.auth.refreshSession())],
+  ['updateUser', sdk((client) => client.auth.updateUser({ data: { nick: 'x' } }))],
+  ['signOut', sdk((client) => client.auth.signOut({ scope: 'local' }))],
+])('a slow response whose handler calls %s of its Supabase client', (_name, work) => {
+  it.each(['here', 'there'] as const)('leaves the cookie to a person who signs in meanwhile: %s', async (place) => {
+    const { one, two, supabase, pass, answer, release, at } = await startTwo(work);
+    supabase.addUser(grace);
+    await pass(1_000);
+    await at((place === 'here' ? one : two).visitor()).postJson('/auth/login', grace);
+    await pass(1_000);
+    release();
+    expect((await answer).setCookies).toEqual([]);
+  });
+
+  it('brings its cookie where nothing came meanwhile', async () => {
+    const { answer, release } = await startTwo(work);
+    release();
+    expect((await answer).setCookies).not.toEqual([]);
   });
 });

@@ -171,3 +171,20 @@ describe.each([true, false])('a session from a cookie (sealed: %s)', (isSealed) 
     expect(resolver.isConfirmed(session!)).toBe(isConfirmed);
   });
 });
+
+it('a cookie is deleted within a second, and not where a sign-in is known to have taken its place', async () => {
+  const { clock, provider, resolver } = createMemoryApp();
+  const deletion = async () => {
+    const content = provider.issue('ada');
+    await resolver.endSession({ userId: 'ada' });
+    const { cookies, isCurrent } = await resolver.resolve(createMemoryBrowser(content).header(), () => false);
+    expect([cookies.length, isCurrent?.()]).toEqual([1, true]);
+    return { ...content, isCurrent };
+  };
+  const replaced = await deletion();
+  await resolver.markReplaced({ sessionId: replaced.sessionId, tokenLifetimeMs });
+  expect(replaced.isCurrent?.()).toBe(false);
+  const slow = await deletion();
+  clock.advance(1_000);
+  expect(slow.isCurrent?.()).toBe(false);
+});

@@ -2,7 +2,7 @@ import onHeaders from 'on-headers';
 import type { ServerResponse } from 'node:http';
 import { serializeCookie } from '../tools/cookies.ts';
 import { isRecord } from '../tools/json.ts';
-import { isHeadOpen, varyOn } from './message.ts';
+import { isClosed, isHeadOpen, varyOn } from './message.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../tools/cookies.ts';
 import type { Adapter } from './adapter.ts';
 
@@ -10,6 +10,8 @@ import type { Adapter } from './adapter.ts';
 export interface Delivery {
   /** Called when the head is sent; where it returns false, the cookies are dropped. */
   readonly isCurrent?: (() => boolean) | undefined;
+  /** Called each second until the head is sent, so that `isCurrent` knows what other processes did. It never rejects. */
+  readonly recheck?: (() => Promise<unknown>) | undefined;
   /** Called when the whole response was sent; never for a response to a gateway. */
   readonly onDelivered?: (() => void) | undefined;
   /** Called when the head was sent without them, or the connection closed before the head. */
@@ -100,7 +102,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
       if (writes.length === 0) return;
       const names = writes.map((write) => write.name);
       // A connection that closed earlier emits no further `close`.
-      if (!isHeadOpen(res) || res.closed) {
+      if (!isHeadOpen(res) || isClosed(res)) {
         delivery.onLost?.(names);
         return;
       }
@@ -109,9 +111,22 @@ export function createCookieJar(res: ServerResponse): CookieJar {
         for (const variant of variantsOf(write, attributes)) add(pending, variant, attributes, delivery);
       }
       deliveries = [...deliveries, { ...delivery, names }];
+      if (delivery.recheck !== undefined) recheckWhileOpen(res, delivery);
     },
     answerGateway: () => void (isForGateway = true),
   };
+}
+
+/** Milliseconds between two questions. */
+const recheckMs = 1_000;
+
+function recheckWhileOpen(res: ServerResponse, delivery: Delivery): void {
+  const next = async (): Promise<void> => {
+    if (!isHeadOpen(res) || isClosed(res) || delivery.isCurrent?.() === false) return;
+    await delivery.recheck?.();
+    recheckWhileOpen(res, delivery);
+  };
+  setTimeout(() => void next(), recheckMs).unref();
 }
 
 /**

@@ -131,3 +131,9 @@ export function keepPrivate(res: ServerResponse): void {
   res.setHeader('Cache-Control', 'private, no-store');
   varyOn(res, 'Cookie');
 }
+
+/** Whether the connection of a response is closed. A response of HTTP/2 has neither `closed` nor `destroyed` of its own. */
+export function isClosed(res: ServerResponse): boolean {
+  const { stream } = res as { readonly stream?: { readonly destroyed: boolean } };
+  return res.closed || res.destroyed || stream?.destroyed === true;
+}

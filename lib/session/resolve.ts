@@ -9,7 +9,8 @@ import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import { isRevocation } from './ended/record.ts';
 import type { SessionKeys } from './ended/records.ts';
-import { renewWithin, resolutionOf } from './refresh/renewal.ts';
+import { deletionOf, resolutionOf } from './refresh/delivery.ts';
+import { renewWithin } from './refresh/renewal.ts';
 import type { Renew } from './refresh/renewal.ts';
 import type { RevocationCheck } from './ended/revocations.ts';
 import { unseen } from './cache.ts';
@@ -77,12 +78,9 @@ type Finding<Content> =
   /** It was left out, because too many before it were forged. */
   | { readonly kind: 'skipped' };
 
-/** Milliseconds for which a cookie that holds no session can be deleted: shorter than a person takes to sign in. */
-const deletionMs = 1_000;
-
 /** Looks at every session of the cookies, then renews the first that can be renewed, verified ones first. */
 export function createResolve<Content>(context: SessionContext<Content>, renew: Renew<Content>): Resolve {
-  const { source, now, allowanceOf, timeoutMs } = context;
+  const { source, revocations, allowanceOf, timeoutMs } = context;
   const lookAtAll = createLook(context, renew);
   const reportOnce = createRejectionReport(context);
 
@@ -99,10 +97,10 @@ export function createResolve<Content>(context: SessionContext<Content>, renew: 
     // Another site's cookies must not cost a session that was not looked at.
     const isKept = (read.kind === 'stored' && read.isKept === true) || findings.some(({ kind }) => kind === 'skipped');
     const cookies = isKept ? [] : source.clear(source.holding(request.cookies, ended));
-    const foundAt = now();
-    // A slow response must not delete the cookie of a sign-in that came meanwhile. The next request deletes what is left.
-    const isCurrent = (): boolean => now() - foundAt < deletionMs;
-    return { session: null, cookies, isCurrent, ...defined({ signIn: last?.signIn }) };
+    // A sign-in may come meanwhile.
+    const isReplaced = (): boolean =>
+      ended.some((each) => revocations.knownRevocation(revocations.keysOf(each, undefined)) === 'replaced');
+    return { session: null, cookies, ...deletionOf(context, isReplaced), ...defined({ signIn: last?.signIn }) };
   }
 
   return async (cookieHeader, isHeadSent, client = {}) => {

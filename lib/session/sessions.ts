@@ -14,6 +14,8 @@ import type { Emit } from './events.ts';
 import { createOutageReport, watchRefusals } from './outages.ts';
 import { boundCoordinator } from './coordinator.ts';
 import type { SharedCoordinator } from './coordinator.ts';
+import { deletionOf, deliveryOf } from './refresh/delivery.ts';
+import type { Currency } from './refresh/delivery.ts';
 import { createRenew } from './refresh/renewal.ts';
 import { createResolve } from './resolve.ts';
 import type { Resolve } from './resolve.ts';
@@ -98,6 +100,8 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   noteExchanged(spent: StoredSession<Content>, next: StoredSession<Content>): void;
   /** Notes the tokens that a sign-in places in the browser: no slow response of before puts older ones of the same session over them. */
   notePlaced(placed: StoredSession<Content>): void;
+  /** Until when cookies with these tokens may be sent, or cookies that delete a session's. */
+  currencyOf(stored: StoredSession<Content> | undefined): Currency;
   /**
    * Calls `onEnd` once, when the session ends or its token expires. What ended it already is told before the promise resolves.
    *
@@ -178,6 +182,7 @@ export function createSessions<Content>(
       const isSame = spent.sessionId !== undefined && spent.sessionId === next.sessionId;
       if (isSame && next.issuedAt >= spent.issuedAt) noteExchange(context, spent, next);
     },
+    currencyOf: (stored) => (stored === undefined ? deletionOf(context) : deliveryOf(context, stored)),
     notePlaced: ({ sessionId, ...placed }) =>
       context.refresh.note(sessionId, { token: holderOf(source, placed).token, issuedAt: placed.issuedAt }, []),
     watchSession: createWatchSession(context, sessionWatch),

@@ -103,6 +103,51 @@ describe('what a process knows of a token', () => {
     expect((await setUp({ shared, clock }).exchange('a', never)).answer).toEqual(to('e'));
   });
 
+  it('is found where other processes exchanged it in turn, of which it knows the first', async () => {
+    const { clock, shared, one, two } = setUpTwo();
+    const third = setUp({ shared, clock });
+    await one.exchange('a', to('b'));
+    await two.exchange('b', to('c'));
+    await third.exchange('c', to('d'));
+    clock.advance(1_000);
+    expect((await one.exchange('a', never)).answer).toEqual(to('d'));
+  });
+
+  it('is found beyond what came by another way than a refresh, as a browser may have that', async () => {
+    const { clock, shared, one, two } = setUpTwo();
+    await one.exchange('a', to('b'));
+    one.refresh.follow('b', to('c'));
+    two.refresh.follow('c', to('d'));
+    await told();
+    expect((await setUp({ shared, clock }).exchange('a', never)).answer).toEqual(to('d'));
+  });
+
+  it('never leads back from a token to one that led to it', async () => {
+    const { clock, shared, one, two } = setUpTwo();
+    await one.exchange('a', to('b'));
+    await two.exchange('a', never);
+    two.refresh.follow('b', to('c'));
+    await told();
+    await one.exchange('c', to('d'));
+    clock.advance(1_000);
+    expect((await one.exchange('a', never)).answer).toEqual(to('d'));
+    // It is due once more, and the browser still sends the first one.
+    expect(await one.exchange('d', to('e'), ['a'])).toEqual({ answer: to('e'), isNew: true });
+    await told();
+    const answers = ['a', 'b', 'c', 'd'].map((token) => setUp({ shared, clock }).exchange(token, never));
+    const tokens = (await Promise.all(answers)).map(({ answer }) => Reflect.get(answer, 'token'));
+    expect(tokens).toEqual(['e', 'd', 'd', 'e']);
+  });
+
+  it('is asked for once, however many late requests come at once', async () => {
+    const { clock, shared, one } = setUpTwo();
+    await one.exchange('a', to('b'));
+    clock.advance(1_000);
+    const take = jest.spyOn(shared, 'take');
+    await Promise.all(Array.from({ length: 50 }, () => one.exchange('a', never)));
+    expect(tokensOf(take.mock.calls)).toEqual(['b']);
+  });
+
   it('ends with what that led to, which another one has exchanged and closed', async () => {
     const { clock, one, two } = setUpTwo();
     await one.exchange('a', to('b'));

@@ -96,7 +96,10 @@ async function createUserClient(request: AuthRequest, session: Session | null): 
       const isSession = ({ name }: CookieWrite): boolean => ssr.isChunkLike(name, cookie.name);
       const others = changes.filter((change) => !isSession(change));
       request.writeCookies(others.map((change) => ({ ...change, attributes: verifierAttributes })));
-      if (changes.some(isSession)) request.writeCookies(await sessionWrites());
+      if (!changes.some(isSession)) return;
+      const writes = await sessionWrites();
+      const stored = held === undefined || isDeletion(writes) ? undefined : source.toStored(held);
+      request.writeCookies(writes, resolver.currencyOf(stored));
     } catch {
       // A cookie that cannot be written loses the change, but must not crash the process.
     }
@@ -178,4 +181,8 @@ function initialCookies(
 function withOwnExpiry(content: StoredContent): StoredContent {
   const { exp } = readToken(content.access_token).claims;
   return typeof exp === 'number' ? { ...content, expires_at: exp } : content;
+}
+
+function isDeletion(writes: readonly CookieWrite[]): boolean {
+  return writes.every(({ value }) => value === undefined);
 }

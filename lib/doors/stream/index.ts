@@ -4,6 +4,7 @@ import type { AdapterName, Session } from '../../types.ts';
 import { partKey } from '../../http/adapter.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { admitted } from '../../http/get-session.ts';
+import { isClosed } from '../../http/message.ts';
 
 interface Watched {
   readonly session: Session;
@@ -60,10 +61,4 @@ function watch({ req, res, definition }: AuthRequest, session: Session): AbortSi
 /** Engine.IO has an object without events in place of a WebSocket's response. */
 function closable(req: IncomingMessage, res: ServerResponse): ServerResponse | IncomingMessage['socket'] {
   return typeof (res.once as unknown) === 'function' ? res : req.socket;
-}
-
-/** A response of HTTP/2 has neither `closed` nor `destroyed` of its own. */
-function isClosed(res: ServerResponse): boolean {
-  const { stream } = res as { readonly stream?: { readonly destroyed: boolean } };
-  return res.closed || res.destroyed || stream?.destroyed === true;
 }

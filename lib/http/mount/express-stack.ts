@@ -26,25 +26,30 @@ interface Layer {
   match(path: string): unknown;
 }
 
-/** The application that an adapter is in, with its adapters, and how many layers it had when they were found. */
+/** How many layers each stack of an application and its routers had. */
+type Sizes = Map<readonly unknown[], number>;
+
+/** The application that an adapter is in, with its adapters. */
 const stackPart = partKey<{
   readonly app: unknown;
-  readonly size: number;
+  readonly sizes: Sizes;
   readonly adapters: readonly StackedAdapter[];
 }>('stack');
 
 /** `stackedAdapters` of the application that an adapter is in. They are looked for again once something more is mounted. */
 export function adaptersBeside({ parts }: Adapter, app: unknown): readonly StackedAdapter[] {
   const known = parts.find(stackPart);
-  const size = layersOfApplication(app).length;
   // A guard in a mounted application sees that one instead.
-  if (known !== undefined && known.app === app && known.size === size) return known.adapters;
-  return parts.set(stackPart, { app, size, adapters: stackedAdapters(app) }).adapters;
+  if (known !== undefined && known.app === app && isSame(known.sizes)) return known.adapters;
+  const sizes: Sizes = new Map();
+  return parts.set(stackPart, { app, sizes, adapters: stackedAdapters(app, sizes) }).adapters;
 }
 
+const isSame = (sizes: Sizes): boolean => [...sizes].every(([stack, size]) => stack.length === size);
+
 /** The adapters in the application's stack, in mount order; none where the host has no stack, as Connect. */
-export function stackedAdapters(app: unknown): readonly StackedAdapter[] {
-  return stacked(app).flatMap(({ handle, restOf }) => {
+export function stackedAdapters(app: unknown, sizes?: Sizes): readonly StackedAdapter[] {
+  return stacked(app, sizes).flatMap(({ handle, restOf }) => {
     const definition = adapterOf(handle);
     return definition === undefined ? [] : [{ definition, restOf }];
   });
@@ -55,11 +60,19 @@ export function stackedHandlers(app: unknown): readonly object[] {
   return stacked(app).map(({ handle }) => identityOf(handle));
 }
 
-function stacked(app: unknown): Stacked[] {
+function stacked(app: unknown, sizes: Sizes = new Map()): Stacked[] {
   const base = pathOfApplication(app);
   const restOf: Stacked['restOf'] = (path) => (typeof base === 'string' ? without(base, path) : undefined);
-  const opened = new Map<object, number>();
-  return layersOfApplication(app).flatMap((layer) => stackedIn(layer, restOf, opened));
+  const search: Search = { opened: new Map(), sizes };
+  const stack = stackOfApplication(app);
+  sizes.set(stack, stack.length);
+  return stack.filter(isLayer).flatMap((layer) => stackedIn(layer, restOf, search));
+}
+
+interface Search {
+  /** How often this search has opened each router, by its identity. */
+  readonly opened: Map<object, number>;
+  readonly sizes: Sizes;
 }
 
 /** How often a search opens one router. Each way through routers that contain each other would be one, and eight have 110,000. */
@@ -68,13 +81,12 @@ const maxOpened = 10;
 /**
  * The layer's handler, and those below it where it is a router.
  *
- * @param opened how often this search has opened each router, by its identity
  * @param above the identities of the routers that contain the layer: a router may contain itself, as for the paths of a tree
  */
 function stackedIn(
   layer: Layer,
   restOfRouter: Stacked['restOf'],
-  opened: Map<object, number>,
+  search: Search,
   above: readonly object[] = [],
 ): Stacked[] {
   const { handle } = layer;
@@ -84,10 +96,14 @@ function stackedIn(
     const rest = restOfRouter(path);
     return rest === undefined ? undefined : restBelow(layer, rest);
   };
-  const times = opened.get(identity) ?? 0;
-  const inside = times < maxOpened ? layersOf(handle) : [];
-  if (inside.length > 0) opened.set(identity, times + 1);
-  return [{ handle, restOf }, ...inside.flatMap((inner) => stackedIn(inner, restOf, opened, [...above, identity]))];
+  const times = search.opened.get(identity) ?? 0;
+  const stack = times < maxOpened ? stackOf(handle) : none;
+  if (stack !== none) {
+    search.opened.set(identity, times + 1);
+    search.sizes.set(stack, stack.length);
+  }
+  const inside = stack.filter(isLayer);
+  return [{ handle, restOf }, ...inside.flatMap((inner) => stackedIn(inner, restOf, search, [...above, identity]))];
 }
 
 /**
@@ -102,7 +118,9 @@ export function protectedBefore(
   const base = String(pathOfApplication(app));
   const layers = layersOfApplication(app);
   const own = layers.findIndex((layer) =>
-    stackedIn(layer, (path) => path, new Map()).some(({ handle }) => adapterOf(handle) === definition),
+    stackedIn(layer, (path) => path, { opened: new Map(), sizes: new Map() }).some(
+      ({ handle }) => adapterOf(handle) === definition,
+    ),
   );
   const samples = patterns.map(sampleOf);
   return layers
@@ -128,16 +146,26 @@ function pathOfApplication(app: unknown): unknown {
     : '';
 }
 
-function layersOfApplication(app: unknown): Layer[] {
-  if (typeof app !== 'function') return [];
+const none: readonly unknown[] = [];
+
+function stackOfApplication(app: unknown): readonly unknown[] {
+  if (typeof app !== 'function') return none;
   // Express 4 has `_router` once it is created; its `router` getter throws.
-  if ('_router' in app) return layersOf(app._router);
-  return 'router' in app && !('lazyrouter' in app) ? layersOf(app.router) : [];
+  if ('_router' in app) return stackOf(app._router);
+  return 'router' in app && !('lazyrouter' in app) ? stackOf(app.router) : none;
+}
+
+function layersOfApplication(app: unknown): Layer[] {
+  return stackOfApplication(app).filter(isLayer);
 }
 
 function layersOf(router: unknown): Layer[] {
+  return stackOf(router).filter(isLayer);
+}
+
+function stackOf(router: unknown): readonly unknown[] {
   const stack: unknown = typeof router === 'function' && 'stack' in router ? router.stack : undefined;
-  return Array.isArray(stack) ? stack.filter(isLayer) : [];
+  return Array.isArray(stack) ? stack : none;
 }
 
 function isLayer(value: unknown): value is Layer {

@@ -80,20 +80,8 @@ function deliver(visitor: Visitor, { cookies, isCurrent, onDelivered, recheck }:
   visitor.writeCookies(cookies, {
     isCurrent: () => !visitor.isBearer && (isCurrent?.() ?? true),
     onDelivered: () => (visitor.isBearer ? undefined : onDelivered?.()),
+    recheck,
   });
-  if (recheck !== undefined) recheckWhileOpen(visitor.res, recheck);
-}
-
-/** Milliseconds between two questions to the other processes, which may exchange the tokens of a slow response. */
-const recheckMs = 1_000;
-
-function recheckWhileOpen(res: ServerResponse, recheck: () => Promise<unknown>): void {
-  const next = async (): Promise<void> => {
-    if (!isHeadOpen(res) || res.closed) return;
-    await recheck();
-    recheckWhileOpen(res, recheck);
-  };
-  setTimeout(() => void next(), recheckMs).unref();
 }
 
 /** A refresh ahead of time sets its cookies if it completes before the head is sent; otherwise the next request gets them. */

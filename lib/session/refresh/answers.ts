@@ -17,6 +17,8 @@ export interface Renewed {
   readonly steps: number;
   /** Where the provider gave the same refresh token again: when its access token was issued, in milliseconds since the epoch. */
   readonly reissuedAt?: number;
+  /** Whether a response brought it by another way than a refresh, so that a browser may have it. */
+  readonly isBrought?: boolean;
   /** The new tokens, as their source serializes them: a secret. */
   readonly text: string;
   /** The latest of the tokens in between, whose answer is `by` this one's. */

@@ -139,7 +139,7 @@ async function exchangeInTurn(
   // The browser sent an earlier token, the head, which led to this one. Another process may have exchanged this one for it meanwhile:
   // then what the head leads to by now is the answer, and this token's is `by` it.
   const led = await lookAtHead(answers, shared, exchanging);
-  if (led !== undefined && isBeyond(answers.find(led.head), token, led.answer)) {
+  if (led !== undefined && isBeyond(answers, token, led)) {
     const by = led.by ?? led.head;
     tell((others) => others.settle(token, { attempt, answer: { kind: 'by', token: by }, ms: led.ms }));
     return learn(parts, holder, exchanging, { ...led, by });
@@ -155,14 +155,14 @@ async function exchangeInTurn(
   return conclude(parts, holder, exchanging, exchanged, (answer, ms) => shared.settle(token, { attempt, answer, ms }));
 }
 
-/** Where a browser has what the token led to, or the provider gave that again, it may have been exchanged since. */
+/** Where a browser has what the token led to, or may have it, or the provider gave that again, it may have been exchanged since. */
 async function walkOn(answers: Answers, shared: SharedRefresh, found: StandingAnswer): Promise<StandingAnswer> {
   let last = found;
   for (let steps = 0; steps < maxSteps; steps += 1) {
     const { answer, ms } = last;
     if (answer.kind !== 'renewed') return last;
     const known = answers.lastOf(answer.token) ?? answer;
-    if (ms > closingMs && !wasGivenAgain(known)) return last;
+    if (ms > closingMs && !wasGivenAgain(known) && answer.isBrought !== true) return last;
     const next = await shared.look(answer.token).catch(() => undefined);
     if (next?.answer.kind !== 'renewed') return last;
     last = { answer: { ...next.answer, steps: answer.steps + next.answer.steps }, ms: Math.min(ms, next.ms) };
@@ -172,7 +172,7 @@ async function walkOn(answers: Answers, shared: SharedRefresh, found: StandingAn
 }
 
 /** As many tokens as requests of one page may still carry, each exchanged within 25 seconds. */
-const maxSteps = 4;
+export const maxSteps = 4;
 
 /** The token whose answer is that of all after it: the browser's own one. */
 function headOf(answers: Answers, { former: [own] }: Exchange): string | undefined {
@@ -191,10 +191,21 @@ async function lookAtHead(
   return led && { ...led, head };
 }
 
-/** Whether the answer of the browser's own token leads further than this process knows: another one has exchanged the token. */
-function isBeyond(known: Answer | undefined, token: string, answer: Answer): boolean {
+/** Whether the head leads further than to this token: another process has exchanged it. */
+function isBeyond(
+  answers: Answers,
+  token: string,
+  { head, answer }: StandingAnswer & { readonly head: string },
+): boolean {
   if (answer.kind !== 'renewed' || answer.token === token) return false;
-  return known === undefined || weightOf(answer) > weightOf(known);
+  const known = answers.find(head);
+  if (known === undefined) return true;
+  // What is known of the head itself may be older than what is known of a token after it.
+  const last = answers.lastOf(answer.token);
+  const isOnTheWay =
+    answers.formerOf(token).includes(answer.token) || (last?.kind === 'renewed' && last.token === token);
+  const steps = answers.wayTo(head, token)?.steps ?? 0;
+  return !isOnTheWay && weightOf(answer) > weightOf(known) && answer.steps > steps;
 }
 
 async function holdTurn(

@@ -216,23 +216,24 @@ function lifeOf({ ttlMs = 0 }: TakenToken): number {
 function readAnswer(text: string): Answer {
   const value = parseJson(text);
   if (isRecord(value)) {
-    const { kind, token, text: tokens, steps, reissuedAt, between, owner, reason } = value;
+    const { kind, token, text: tokens, steps, reason } = value;
     if (kind === 'by' && isName(token)) return { kind, token };
     if (kind === 'renewed' && isName(token) && typeof tokens === 'string' && isCount(steps))
-      return {
-        kind,
-        token,
-        text: tokens,
-        steps,
-        ...(isCount(reissuedAt) && { reissuedAt }),
-        ...(isName(owner) && { owner }),
-        ...(Array.isArray(between) && { between: between.filter(isName).slice(-maxNames) }),
-      };
+      return { kind, token, text: tokens, steps, ...readFurther(value) };
     // A reason is in events, which no text of a stranger reaches.
     if (kind === 'ended' && typeof reason === 'string') return { kind, reason: fitForEvent(reason) ?? 'refused' };
     if (kind === 'failed') throw errorOf(value);
   }
   throw new UnreadableAnswer('The coordinator holds an answer that no process of ours has written');
+}
+
+function readFurther({ reissuedAt, between, owner, isBrought }: Readonly<Record<string, unknown>>) {
+  return {
+    ...(isBrought === true && { isBrought }),
+    ...(isCount(reissuedAt) && { reissuedAt }),
+    ...(isName(owner) && { owner }),
+    ...(Array.isArray(between) && { between: between.filter(isName).slice(-maxNames) }),
+  };
 }
 
 function isName(value: unknown): value is string {

@@ -7,7 +7,7 @@ import { closingMs, createAnswers, isFor, openMs, wasGivenAgain, weightOf } from
 import type { Ended, Holder, Renewed } from './answers.ts';
 import type { SharedCoordinator } from '../coordinator.ts';
 import type { Emit } from '../events.ts';
-import { exchange, NotStarted, noteStanding, VariantRefused } from './exchange.ts';
+import { exchange, maxSteps, NotStarted, noteStanding, VariantRefused } from './exchange.ts';
 import type { Exchange, ExchangeParts, Refreshed, Tell } from './exchange.ts';
 import { createOutageReport, createTelling } from '../outages.ts';
 import type { OutageReport, Telling } from '../outages.ts';
@@ -104,18 +104,32 @@ function createKnown({ answers, shared }: ExchangeParts, now: () => number) {
     return shared === undefined || !wasGivenAgain(answer) ? answer : undefined;
   }
 
-  async function ask(token: string): Promise<void> {
+  async function look(token: string): Promise<void> {
     const found = await shared?.look(token).catch(() => undefined);
     if (found !== undefined) noteStanding(answers, token, found);
+  }
+
+  /** Late requests of one page ask once. */
+  const asking = new Map<string, Promise<void>>();
+  function ask(token: string): Promise<void> {
+    const asked = asking.get(token) ?? look(token).finally(() => asking.delete(token));
+    asking.set(token, asked);
+    return asked;
   }
 
   /** The answer by what other processes did lately, too. */
   async function confirm(holder: Holder, known: Renewed | Ended): Promise<Renewed | Ended> {
     const sureUntil = (answers.sureSince(holder.token) ?? -Infinity) + sureMs;
     if (shared === undefined || known.kind === 'ended' || now() < sureUntil) return known;
-    await ask(known.token);
+    let last = known;
+    for (let steps = 0; steps < maxSteps; steps += 1) {
+      await ask(last.token);
+      const next = settled(holder) ?? last;
+      if (next.kind === 'ended' || next.token === last.token) break;
+      last = next;
+    }
     answers.confirm(holder.token);
-    return settled(holder) ?? known;
+    return last;
   }
 
   return { settled, ask, confirm };
@@ -214,7 +228,7 @@ function createTold({ answers, tell }: ExchangeParts) {
         const [steps, leftMs = 0] =
           each === token ? [0, openMs] : [answers.wayTo(each, token)?.steps, answers.leftOf(each)];
         if (steps === undefined) continue;
-        const answer: Renewed = { kind: 'renewed', ...next, steps: steps + 1 };
+        const answer: Renewed = { kind: 'renewed', ...next, steps: steps + 1, isBrought: true };
         // A browser has this token already where the answers of those that led to it are about to end.
         const ms = leftMs > closingMs ? openMs : closingMs;
         answers.settle(each, answer, ms);

@@ -1,4 +1,3 @@
-import type { RequestCookies } from '../../tools/cookies.ts';
 import { AuthError, causeOf } from '../../errors.ts';
 import { isRenewalUrgent } from '../jwt.ts';
 import type { Session } from '../../types.ts';
@@ -11,7 +10,7 @@ import type { RevocationCheck } from '../ended/revocations.ts';
 import { holderOf, ownerOf } from '../session-context.ts';
 import type { SessionContext } from '../session-context.ts';
 import { verdictReason, verifyStored } from '../source.ts';
-import type { ClientFacts, RefreshOutcome, RefreshVariant, Resolution, StoredSession } from '../source.ts';
+import type { ClientFacts, RefreshOutcome, RefreshVariant, StoredSession } from '../source.ts';
 import { openMs } from './answers.ts';
 import type { Holder } from './answers.ts';
 import { NotStarted } from './exchange.ts';
@@ -318,34 +317,4 @@ export function renewWithin<Content>(
   };
   const isFree = source.isSealed || isHeadSent() || refresh.knows(holder);
   return isFree ? renewal() : allowance.refresh(candidate, isVerified, renewal);
-}
-
-export async function resolutionOf<Content>(
-  { source, refresh, writer, revocations }: SessionContext<Content>,
-  { session, stored, replaced }: Renewed<Content>,
-  cookies: RequestCookies,
-): Promise<Resolution> {
-  const newest = holderOf(source, stored);
-  const keys = revocations.keysOf(stored, newest.pair);
-  const isSuperseded = (): boolean => refresh.isSuperseded(stored.sessionId, newest.token, stored.issuedAt);
-  // Another browser may hold later tokens of a session whose id the provider continues.
-  const wasSuperseded = isSuperseded();
-  return {
-    session,
-    cookies: await writer.write(stored.content, cookies),
-    onDelivered: () =>
-      refresh.received(
-        newest.token,
-        replaced.map(({ token }) => token),
-      ),
-    ...(revocations.isShared && {
-      recheck: () => Promise.all([refresh.ask(newest.token), revocations.check(keys).catch(() => undefined)]),
-    }),
-    // A slow response must not bring back tokens that were exchanged or replaced meanwhile.
-    isCurrent: () =>
-      revocations.knownRevocation(keys) === undefined &&
-      !revocations.isSpent(keys) &&
-      refresh.settled(newest) === undefined &&
-      (wasSuperseded || !isSuperseded()),
-  };
 }
