@@ -101,7 +101,8 @@ describe.each(faults)('an outage (%s) keeps the form, and the next try continues
     for (const endpoint of ['challenge', 'verify-factor'] as const) {
       await outage(endpoint, () => expectOutage(visitor, '/auth/enroll', fields, '<svg class="qr"'));
     }
-    expect((await postForm(visitor, '/auth/enroll', fields)).headers.location).toBe('/account');
+    const added = await postForm(visitor, '/auth/enroll', fields);
+    expect(added.headers.location).toBe('/auth/enroll?added=first&returnTo=%2Faccount');
     await outage('unenroll', () =>
       expectOutage(visitor, '/auth/enroll', { remove: factorId, sure: 'yes' }, '?remove='),
     );
