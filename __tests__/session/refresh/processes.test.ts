@@ -219,6 +219,27 @@ describe('a process that has only learned an answer', () => {
   });
 });
 
+describe('a token in between, whose answer is that of the browser’s own one,', () => {
+  async function setUpLed(answer: object, ttlMs: number) {
+    const { clock, shared, one } = setUpTwo();
+    await shared.settle('a', { answer: JSON.stringify(answer), weight: 2e11, ttlMs });
+    await shared.settle('b', { answer: by('a'), weight: 1.5e11, ttlMs: day });
+    return { clock, one };
+  }
+
+  it('is exchanged where the provider has refused that one', async () => {
+    const { one } = await setUpLed(ended, day);
+    expect(await one.exchange('b', to('c'))).toEqual({ answer: to('c'), isNew: true });
+  });
+
+  it('is answered as long as that one', async () => {
+    const { clock, one } = await setUpLed({ ...to('c'), steps: 2 }, 25_000);
+    expect((await one.exchange('b', never)).answer).toEqual(to('c'));
+    clock.advance(25_001);
+    expect(one.settled('b')).toBeUndefined();
+  });
+});
+
 it('what another process exchanged prolongs no answer that is about to end', async () => {
   const { clock, one, two } = setUpTwo();
   await one.exchange('a', to('b'));
