@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { noBackground } from '../../../lib/tools/background.ts';
 import type { SharedCoordinator } from '../../../lib/session/coordinator.ts';
 import type { Exchanged } from '../../../lib/session/refresh/exchange.ts';
-import { day, ended, never, setUp, setUpTwo, to, told } from '../../support/exchanges.ts';
+import { day, ended, holding, never, setUp, setUpTwo, to, told } from '../../support/exchanges.ts';
 import { createShared } from '../../support/shared-memory.ts';
 import { until } from '../../support/until.ts';
 
@@ -111,6 +111,17 @@ describe('what a process knows of a token', () => {
     await third.exchange('c', to('d'));
     clock.advance(1_000);
     expect((await one.exchange('a', never)).answer).toEqual(to('d'));
+  });
+
+  it('is found where another process was given the last one again', async () => {
+    const { clock, one, two } = setUpTwo();
+    await one.exchange('a', to('b'));
+    await two.exchange('b', to('c'));
+    await two.exchange('c', { ...to('c'), text: 'again', issuedAt: 1_700_000_000_000 }, ['b']);
+    await told();
+    clock.advance(1_000);
+    expect((await one.exchange('a', never)).answer).toMatchObject({ token: 'c' });
+    expect(['a', 'b', 'c'].map((token) => one.refresh.isLed(holding(token)))).toEqual([true, true, false]);
   });
 
   it('is found beyond what came by another way than a refresh, as a browser may have that', async () => {

@@ -33,7 +33,7 @@ export function deliveryOf<Content>(
   const isLatest = (): boolean =>
     revocations.knownRevocation(keys) === undefined &&
     !revocations.isSpent(keys) &&
-    refresh.settled(newest) === undefined &&
+    !refresh.isLed(newest) &&
     (wasSuperseded || !isSuperseded());
   // What became of a token is forgotten after a while.
   let wasLatest = true;

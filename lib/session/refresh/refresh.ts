@@ -70,7 +70,7 @@ export function createRefresh(settings: {
       : createTell(shared, createTelling('refresh', outages, background), background);
   const parts: ExchangeParts = { answers, shared, outages, background, tell };
 
-  const { settled, ask, confirm } = createKnown(parts, now);
+  const { settled, isLed, ask, confirm } = createKnown(parts, now);
   const flights = createFlights({ start: createStart(parts, settings, resting), settled, confirm, background });
   return {
     /**
@@ -86,6 +86,7 @@ export function createRefresh(settings: {
     knows: (holder: Holder): boolean => settled(holder) !== undefined || flights.has(holder.token),
     /** The holder's answer, where it is available. */
     settled,
+    isLed,
     /** Learns what another process exchanged a token for. Never rejects. */
     ask,
     /** Whether an exchange failed recently, so that only a request that needs it should start the next one. */
@@ -124,15 +125,22 @@ function createKnown({ answers, shared }: ExchangeParts, now: () => number) {
     let last = known;
     for (let steps = 0; steps < maxSteps; steps += 1) {
       await ask(last.token);
-      const next = settled(holder) ?? last;
-      if (next.kind === 'ended' || next.token === last.token) break;
+      // It is as new as can be, also where the provider gave the token again.
+      const next = answers.lastOf(holder.token);
+      if (next === undefined || !isFor(next, holder) || next.kind === 'ended' || next.token === last.token) break;
       last = next;
     }
     answers.confirm(holder.token);
     return last;
   }
 
-  return { settled, ask, confirm };
+  /** Whether the holder's token is spent, as far as this process knows. */
+  function isLed(holder: Holder): boolean {
+    const last = answers.lastOf(holder.token);
+    return settled(holder) !== undefined || (last?.kind === 'renewed' && last.token !== holder.token);
+  }
+
+  return { settled, isLed, ask, confirm };
 }
 
 /** One call per token at a time. */
