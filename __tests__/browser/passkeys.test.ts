@@ -313,6 +313,8 @@ describe('without a passkey', () => {
     await page.getByLabel('Email').fill(ada.email);
     await page.getByLabel('Password').fill(ada.password);
     await button('Sign in').click();
+    // The account has no passkey.
+    await page.getByText('Not now').click();
     await page.waitForURL((url) => url.pathname === '/account');
   });
 
