@@ -22,7 +22,8 @@ import { asksAgain } from '../webauthn/page.ts';
 import { accountFirst, isInsufficient, secondFactorFirst, signInAgainFirst } from '../sign-in/step-up.ts';
 import { advance } from '../sign-in/sign-in.ts';
 import { endOver, renewLowered, sessionOf } from '../sign-in/subject.ts';
-import { enrollApp, hasKeys, keyType, removeFactor, verifyFactor } from './factors.ts';
+import { enrollApp, hasKeys, removeFactor, verifyFactor } from './factors.ts';
+import { keyKind } from './kinds.ts';
 import { askFactors, replyToEnd, readCode } from './request.ts';
 import type { FactorRequest } from './request.ts';
 
@@ -101,7 +102,7 @@ async function changeFactors(backend: BackendContext, asked: FactorRequest, fiel
 const meanings = {
   remove: has('remove'),
   // The page's script leaves its answer empty where it got no challenge.
-  startKey: (fields: Fields): boolean => fields.get('type') === keyType && asksForChallenge(fields),
+  startKey: (fields: Fields): boolean => fields.get('type') === keyKind.type && asksForChallenge(fields),
   confirmKey: hasAnswer,
   confirmApp: has('code'),
 };
@@ -122,7 +123,7 @@ async function confirmKey(backend: BackendContext, asked: FactorRequest, fields:
   const factorId = readFactorId(fields.get('factorId'));
   const factor = ownFactor(asked, factorId);
   // A verified key is not replaced: its owner adds another one.
-  if (factor?.type !== keyType || factor.isVerified) throw refusedAnswer({ reason: 'factor' });
+  if (factor?.type !== keyKind.type || factor.isVerified) throw refusedAnswer({ reason: 'factor' });
   const answer = { type: 'create', factorId, ...readAnswer(backend, request, fields) } as const;
   const verify = () => verifyKey(backend, request, subject.content, answer);
   const issued = await backend.attempts.runCode(request.req, `factor:${factorId}`, verify);

@@ -14,6 +14,7 @@ import { callAs, isSessionOver, isVerified, listedFactors, presentUser } from '.
 import type { BackendContext } from '../context.ts';
 import { FormProblem } from '../forms/fields.ts';
 import { offers } from '../options.ts';
+import { factorKinds, kindOf } from './kinds.ts';
 import { isTimeout } from '../supabase/provider-errors.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
 import type { SupabaseCall, Visitor } from '../supabase/supabase-call.ts';
@@ -50,22 +51,13 @@ export interface FactorList {
  * @param hasKeys whether security keys can be asked for, which need the script of the pages
  */
 export function readFactors(user: { readonly factors?: unknown } | undefined, hasKeys = false): FactorList {
-  const types = hasKeys ? [keyType, ...codeTypes] : codeTypes;
+  const types = factorKinds.filter(({ proof }) => hasKeys || proof === 'code').map(({ type }) => type);
   const rankOf = ({ type }: Factor): number => (types.includes(type) ? types.indexOf(type) : types.length);
   const all = listedFactors(user)
     .map(readFactor)
     .toSorted((one, other) => rankOf(one) - rankOf(other));
   const verified = all.filter(({ isVerified }) => isVerified);
   return { all, verified, askable: verified.filter(({ id, type }) => id !== '' && types.includes(type)) };
-}
-
-/** A security key: no other site can ask for its answer, so it comes first. */
-export const keyType = 'webauthn';
-const codeTypes = ['totp', 'phone'];
-
-/** Whether a factor is asked for by six digits. */
-export function isCodeType(type: string): boolean {
-  return codeTypes.includes(type);
 }
 
 /** Whether the options let security keys be second factors. */
@@ -216,7 +208,7 @@ function factorsFull({ cause, reason }: AuthError): AuthError {
 
 async function removeUnfinished(backend: BackendContext, visitor: Visitor, session: StoredContent): Promise<boolean> {
   const { factors } = await listFactors(backend, visitor, session);
-  const unfinished = factors.all.filter(({ isVerified, type }) => !isVerified && (type === 'totp' || type === keyType));
+  const unfinished = factors.all.filter((factor) => !factor.isVerified && kindOf(factor)?.isAdded === true);
   for (const { id } of unfinished) await removeFactor(backend, visitor, session, id);
   return unfinished.length > 0;
 }

@@ -6,7 +6,8 @@ import type { Choice, Parts } from '../../pages/page.ts';
 import { rowIcon } from '../../pages/icons.ts';
 import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
-import { hasKeys, keyType } from './factors.ts';
+import { hasKeys } from './factors.ts';
+import { keyKind, kindOf } from './kinds.ts';
 import type { Factor } from './factors.ts';
 import { ceremonyFallback, ceremonyForm, keyDrawing } from '../webauthn/page.ts';
 import { codeFields } from '../pages/field.ts';
@@ -94,7 +95,7 @@ export function problemOf({ text }: Pick<Site, 'text'>, { error }: Pick<FormStat
 }
 
 /** Any of the user's keys answers the challenge of each of them. */
-const keyOf = ({ factors }: VerifyState): Factor | undefined => factors.find(({ type }) => type === keyType);
+const keyOf = ({ factors }: VerifyState): Factor | undefined => factors.find(({ type }) => type === keyKind.type);
 
 function askForKey(site: Site, request: PageRequest, state: VerifyState): Parts {
   const { text, settings } = site;
@@ -119,20 +120,21 @@ function leadOf(site: Site, state: VerifyState): Text {
   const { text } = site;
   const { factor, isSent } = state;
   const hasKey = keyOf(state) !== undefined;
-  if (factor === undefined) return hasKey ? text.verifyKeyText : text.noFactorText;
-  if (factor.type === 'totp') return hasKey ? text.verifyKeyOrAppText : text.verifyAppText;
-  if (isSent) return fillIn(text.codeSentText, { digits: factor.digits });
-  return fillIn(hasKey ? text.verifyKeyOrPhoneText : text.verifyPhoneText, { digits: factor.digits });
+  const kind = factor === undefined ? hasKey && keyKind : kindOf(factor);
+  if (kind === undefined || kind === false) return text.noFactorText;
+  const { alone, withKey, sent = alone } = kind.lead;
+  const key = isSent ? sent : hasKey ? withKey : alone;
+  return fillIn(text[key], { digits: factor?.digits ?? '' });
 }
 
 function askForCode(site: Site, request: PageRequest, factor: Factor, state: VerifyState): Parts {
   const { text, settings } = site;
   const { resend, isClosed = false } = state;
   const isQuiet = keyOf(state) !== undefined;
-  const isPhone = factor.type === 'phone';
+  const mustSend = kindOf(factor)?.isSent === true;
   const action = request.localPath(settings.verifyPath);
   const sending = { send: factor.id, ...returnToOf(state) };
-  if (isPhone && !state.isSent) {
+  if (mustSend && !state.isSent) {
     const look = isQuiet ? ('quiet' as const) : undefined;
     return [
       {
@@ -144,13 +146,13 @@ function askForCode(site: Site, request: PageRequest, factor: Factor, state: Ver
     ];
   }
   const fields = codeFields(site, { code: 6, isClosed, label: text.continueButton, isQuiet });
-  const hidden = { factorId: factor.id, ...returnToOf(state), ...(isPhone ? openingOf(resend) : {}) };
+  const hidden = { factorId: factor.id, ...returnToOf(state), ...(mustSend ? openingOf(resend) : {}) };
   const again = { name: 'resend', action, hidden: sending, label: text.sendCodeAgainButton, resend };
   return [
     { part: 'form', action, hidden, ...fields },
     // The same page anew, which takes codes again after the time that its message names.
     isClosed && link('reload', urlOf(site, request, factor, state), text.reloadLink),
-    isPhone && !isClosed && resendForm(site, request, again),
+    mustSend && !isClosed && resendForm(site, request, again),
   ];
 }
 
@@ -160,7 +162,7 @@ function urlOf({ settings }: Site, request: PageRequest, { id }: Factor, state: 
 }
 
 function otherFactors(site: Site, request: PageRequest, state: VerifyState): Parts {
-  const others = state.factors.filter(({ id, type }) => id !== state.factor?.id && type !== keyType);
+  const others = state.factors.filter(({ id, type }) => id !== state.factor?.id && type !== keyKind.type);
   if (others.length === 0) return [];
   const choices = others.map((factor): Choice => ({
     name: factorName(site, factor),
@@ -175,7 +177,7 @@ const appIcon = html`<rect x="4" y="4" width="16" height="16" rx="4"/><path d="M
 
 const icons: ReadonlyMap<string, Html> = new Map([
   ['phone', phoneIcon],
-  [keyType, keyDrawing],
+  [keyKind.type, keyDrawing],
 ]);
 
 function factorIcon({ type }: Factor): Html {
@@ -183,11 +185,11 @@ function factorIcon({ type }: Factor): Html {
 }
 
 /** "Phone ending in 123", or the name of the app or key. */
-function factorName({ text }: Pick<Site, 'text'>, { type, name, digits }: Factor): Text {
-  if (type === 'phone') return fillIn(text.factorPhone, { digits });
-  if (name !== '') return textOf(name);
-  if (type === 'totp') return text.factorApp;
-  if (type === 'webauthn') return text.factorKey;
+function factorName({ text }: Pick<Site, 'text'>, factor: Factor): Text {
+  const { type, name, digits } = factor;
+  const kind = kindOf(factor);
+  if (name !== '' && kind?.label.always !== true) return textOf(name);
+  if (kind !== undefined) return fillIn(text[kind.label.key], { digits });
   return type === 'recovery_code' ? text.factorRecovery : fillIn(text.factorOther, { type });
 }
 
@@ -287,8 +289,8 @@ export function factorsPage(site: Site, request: PageRequest, state: FactorsStat
     return { name, href, icon: factorIcon(factor), details: dateOf(factor, request), actions };
   });
   // Filled in by the script, with the answer.
-  const hidden = { type: keyType, factorId: '', ...returnToOf(state) };
-  const start = { type: keyType };
+  const hidden = { type: keyKind.type, factorId: '', ...returnToOf(state) };
+  const start = { type: keyKind.type };
   const adding = { kind: 'create', path, start, hidden, label: text.addKeyButton, isQuiet: true, isAgain } as const;
   const addApp = [{ label: text.addAppButton }];
   return showPage(site, request, {

@@ -8,7 +8,8 @@ import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
 import { asksForChallenge, bindCeremony, hasAnswer, readAnswer, refusedAnswer } from '../webauthn/challenges.ts';
 import type { Factor } from './factors.ts';
-import { isCodeType, keyType, sendFactorCode, verifyFactor } from './factors.ts';
+import { sendFactorCode, verifyFactor } from './factors.ts';
+import { keyKind, kindOf } from './kinds.ts';
 import { has, readAction } from '../forms/action.ts';
 import { errorForForm, localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
 import type { FormInput, Next } from '../forms/forms.ts';
@@ -147,14 +148,14 @@ async function verifyWithKey(backend: BackendContext, asked: FactorRequest, fiel
 
 /** @throws {AuthError} `code_wrong` where it was removed meanwhile, or never belonged to this user */
 function keyFactor({ factors }: FactorRequest, named: string | undefined): Factor {
-  const keys = factors.askable.filter(({ type }) => type === keyType);
+  const keys = factors.askable.filter(({ type }) => type === keyKind.type);
   const key = named === undefined ? keys[0] : keys.find(({ id }) => id === named.toLowerCase());
   if (key === undefined) throw refusedAnswer({ reason: 'factor' });
   return key;
 }
 
 const codeFactors = ({ factors }: FactorRequest): readonly Factor[] =>
-  factors.askable.filter(({ type }) => isCodeType(type));
+  factors.askable.filter((factor) => kindOf(factor)?.proof === 'code');
 
 /** A session leads to the page that adds a factor. */
 async function goOnWithout(backend: BackendContext, asked: FactorRequest): Promise<string> {
@@ -166,7 +167,7 @@ async function goOnWithout(backend: BackendContext, asked: FactorRequest): Promi
 
 async function sendCode(backend: BackendContext, asked: FactorRequest, factorId: string): Promise<Reply> {
   const { request, subject, factors } = asked;
-  const factor = factors.askable.find(({ id, type }) => id === factorId.toLowerCase() && type === 'phone');
+  const factor = factors.askable.find((each) => each.id === factorId.toLowerCase() && kindOf(each)?.isSent === true);
   if (factor === undefined) throw new AuthError('invalid_request');
   const send = () => sendFactorCode(backend, request, subject.content, factor.id);
   const challengeId = await backend.attempts.runMessage(request.req, `factor:${factor.id}`, send);
@@ -185,8 +186,9 @@ async function verify(backend: BackendContext, asked: FactorRequest, fields: Fie
   // It was removed meanwhile, or never belonged to this user.
   if (factor === undefined) throw new AuthError('code_wrong', { reason: 'factor' });
   const code = readCode(fields);
-  const challenge = factor.type === 'phone' ? readChallenge(backend, request) : undefined;
-  if (factor.type === 'phone' && challenge?.factorId !== factor.id) {
+  const isSent = kindOf(factor)?.isSent === true;
+  const challenge = isSent ? readChallenge(backend, request) : undefined;
+  if (isSent && challenge?.factorId !== factor.id) {
     throw new AuthError('code_wrong', { reason: 'no_challenge' });
   }
   const answer = { factorId: factor.id, code, challengeId: challenge?.challengeId };
