@@ -278,11 +278,15 @@ describe('rule 8: the cookie password', () => {
     warn.mockRestore();
   });
 
-  it('is required in production, where start-up fails without it', () => {
-    process.env['NODE_ENV'] = 'production';
-    expect(() => b2bAuth(credentials)).toThrow(/cookiePassword \(env B2B_COOKIE_PASSWORD\)/);
-    expect(() => b2bAuth({ ...credentials, cookiePassword: 'p'.repeat(32) })).not.toThrow();
-  });
+  // Docker's env files keep quotes.
+  it.each(['production', '"production"', 'production '])(
+    'is required in production, where start-up fails without it: %j',
+    (mode) => {
+      process.env['NODE_ENV'] = mode;
+      expect(() => b2bAuth(credentials)).toThrow(/cookiePassword \(env B2B_COOKIE_PASSWORD\)/);
+      expect(() => b2bAuth({ ...credentials, cookiePassword: 'p'.repeat(32) })).not.toThrow();
+    },
+  );
 });
 
 describe('rule 9: only sign-in and sealed sessions', () => {

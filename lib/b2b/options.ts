@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import * as v from 'valibot';
 import { isLoopback } from '../tools/url.ts';
 import { cookieProblems } from '../http/cookie-jar.ts';
-import { nameOf, readOptions } from '../options/read.ts';
+import { isProduction, nameOf, readOptions } from '../options/read.ts';
 import type { NamedVariables } from '../options/read.ts';
 import {
   callback,
@@ -273,7 +273,7 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
       sdks: b2bSdks,
       paths: pathsOf({ ...pathEntries, ...organizationsEntries, stylesheetPath: sharedEntries.stylesheetPath }),
       check: (given, _, variables) => [
-        ...(given['cookiePassword'] === undefined && environment['NODE_ENV'] === 'production'
+        ...(given['cookiePassword'] === undefined && isProduction(environment)
           ? [
               `${nameOf('cookiePassword', variables['cookiePassword'])} is missing; in production set one of at least 32 characters`,
             ]

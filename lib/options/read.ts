@@ -100,6 +100,10 @@ export function setVariable(environment: Environment, names: readonly string[]):
   return names.find((name) => valueOf(environment[name]) !== '');
 }
 
+export function isProduction(environment: Environment): boolean {
+  return valueOf(environment['NODE_ENV']) === 'production';
+}
+
 /** Without blanks and line breaks around it, nor the quotes that Docker's env files and dashboards keep. */
 function valueOf(text = ''): string {
   const value = text.trim();

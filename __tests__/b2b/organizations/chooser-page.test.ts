@@ -79,7 +79,7 @@ describe('the page of the organizations', () => {
 });
 
 describe('the search', () => {
-  const names = [...many, 'Straße AG', 'Łódź Labs', 'İstanbul Ilgaz', 'Acme (Labs)'];
+  const names = [...many, 'Straße AG', 'Κόσμος', 'Łódź Labs', 'İstanbul Ilgaz', 'Acme (Labs)'];
   const searched = (words: string, pages: PagesOptions = {}): string => {
     const choices = names.map((name) => ({ name, href: `/callback?organization_id=${name}` }));
     const { body } = chooserPage(requestOf(pages), choices, '/login', { action: '/callback', state: 'a1', words });
@@ -92,6 +92,7 @@ describe('the search', () => {
     ['eclair', ['Éclair']],
     ['ÉCLAIR', ['Éclair']],
     ['strasse', ['Straße AG']],
+    ['κόσ', ['Κόσμος']],
     ['istanbul ılgaz', ['İstanbul Ilgaz']],
     ['lab acme', ['Acme (Labs)']],
     ['  acme   10 ', ['Acme 10']],

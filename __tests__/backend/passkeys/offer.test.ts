@@ -68,6 +68,7 @@ it('a JSON client is never asked', async () => {
     { redirectTo: '/account' },
     false,
   ]);
+  expect((await visitor.getJson('/auth/passkeys?offer=yes')).json).toEqual({ passkeys: [] });
 });
 
 it.each<[string, BackendAppSetup, string]>([

@@ -90,9 +90,9 @@ function searchForm({ text }: PageRequest['brand'], { action, state, words }: Se
   };
 }
 
-/** Without case and accents: "strasse" finds "Straße", "ilgaz" finds "Ilgaz". */
+/** Without case and accents: "strasse" finds "Straße", "ilgaz" finds "Ilgaz". In capitals a final sigma is any other one. */
 function folded(name: string): string {
-  return name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toUpperCase().toLowerCase();
+  return name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toUpperCase();
 }
 
 function byLetters(choices: readonly Organization[], { lang, text }: PageRequest['brand']): Parts {

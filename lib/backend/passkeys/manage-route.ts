@@ -30,7 +30,7 @@ export function passkeysRoute(backend: BackendContext): AuthRoute {
       option: 'passkeysPath',
       isReturnTarget: true,
       hasData: true,
-      open: (request) => (request.query.has('offer') ? answerOffer(backend, request) : undefined),
+      open: (request) => (request.query.has('offer') && !request.wantsJson ? answerOffer(backend, request) : undefined),
       page: async (_request, input, owner) => showPasskeys(backend, owner, input),
       isShared: (_request, fields) => actionOf(fields) !== 'start',
       submit: (_request, fields, _returnTo, owner) => change(backend, owner, fields),
