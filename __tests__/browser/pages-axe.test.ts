@@ -196,6 +196,12 @@ it.each(Object.keys(translated))('fits without horizontal scrolling in another l
   expect(violations).toEqual([]);
 });
 
+it('shows the places of a code in forced colors', async () => {
+  await write('verify');
+  await page.emulateMedia({ colorScheme: 'light', forcedColors: 'active', reducedMotion: 'reduce' });
+  expect(await computedStyle(page.locator('input.places'), 'background-image')).toContain('gradient');
+});
+
 it('a message at a field has the same distance to it on every page', async () => {
   const gaps = new Set<number>();
   for (const name of names.filter((each) => bodyOf(each).includes('class="field-message"'))) {

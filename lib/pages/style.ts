@@ -65,6 +65,7 @@ main > :last-child { margin-bottom: 0; }
 .head { margin: 0 0 1.75rem; text-align: center; }
 .head .brand { display: flex; flex-direction: column; align-items: center; gap: 0.5rem; margin: 0 0 1rem; font-weight: 500; text-wrap: balance; overflow-wrap: anywhere; }
 .brand img { display: block; height: 2.5rem; max-width: 12rem; object-fit: contain; }
+.brand:has(+ .emblem) img { height: 1.25rem; }
 .mark {
   display: grid; place-items: center; width: 2.5rem; height: 2.5rem; border-radius: calc(1.25 * var(--radius));
   color: var(--accent-ink); background: var(--accent); font-size: 1.0625rem; font-weight: 600; line-height: 1;
@@ -169,6 +170,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
   border: 1px solid transparent; border-radius: var(--radius);
 }
 .message p { margin: 0; }
+.message p.actions { margin-top: 0.5rem; text-align: start; }
 .message form { margin: 0.75rem 0 0.125rem; }
 .message.bad, main > [role="alert"] { color: var(--bad); background: var(--bad-soft); border-color: var(--bad-line); }
 .message.plain { background: var(--hover); border-color: var(--line); }
@@ -182,6 +184,7 @@ input[aria-invalid="true"]:focus-visible { outline-color: var(--bad); border-col
 .providers.row:has(> :nth-child(5)):not(:has(> :nth-child(7))) { grid-template-columns: repeat(3, minmax(0, 1fr)); }
 .providers.row > :has(small) { grid-column: 1 / -1; }
 .providers.row .button { height: 100%; padding-inline: 0.25rem; }
+.providers > :has(small):not(:first-child) { margin-top: 0.375rem; }
 .providers svg { flex: none; width: 1.25rem; height: 1.25rem; }
 form[role="search"] { display: flex; flex-wrap: wrap; align-items: end; gap: 0.5rem; }
 [role="search"] .field { flex: 1 1 9rem; margin: 0; }
@@ -197,7 +200,7 @@ form[role="search"] { display: flex; flex-wrap: wrap; align-items: end; gap: 0.5
 .choices .name { flex: 1; min-width: 0; overflow-wrap: anywhere; }
 .choices .row { display: flex; flex-wrap: wrap; align-items: center; gap: 0 1rem; min-height: 3.5rem; padding: 0.375rem 0.875rem; }
 .choices .row a { display: inline-flex; align-items: center; width: auto; min-height: 2.75rem; padding: 0; font-size: 0.875rem; background: none; text-decoration: underline; text-decoration-thickness: 1px; }
-.choices .row .name { flex: 1 1 7rem; padding-block: 0.375rem; }
+.choices .row .name { flex: 1 1 8.5rem; padding-block: 0.375rem; }
 .choices .ways { display: flex; flex-wrap: wrap; gap: 0 1rem; margin-inline-start: auto; }
 .choices .mark { flex: none; width: 2rem; height: 2rem; border-radius: var(--radius); font-size: 0.8125rem; color: var(--ink); background: var(--hover); border: 1px solid var(--line); }
 .choices small { display: block; color: var(--soft); font-size: 0.8125rem; font-weight: 400; }
@@ -263,6 +266,7 @@ footer a { font-weight: 400; line-height: 1.5rem; }
   button:is(.link, .reveal) { border: 0; }
   button::after { forced-color-adjust: none; border-color: transparent ButtonText ButtonText; background: ButtonFace; }
   input[aria-invalid="true"] { border-width: 3px; }
+  input.places { forced-color-adjust: none; color: CanvasText; --field: Canvas; --hover: Canvas; --edge: CanvasText; --soft: CanvasText; --bad: CanvasText; --line: GrayText; --ring: Highlight; }
 }
 `;
 
