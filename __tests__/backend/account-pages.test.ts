@@ -406,6 +406,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     keyOrAppLead,
     ...askForKey,
     ...codeBesideKey(code.empty),
+    'or: or',
     `Phone ending in 123 → /auth/verify?factorId=b&${queried}`,
     ...supportOrOther,
   ),

@@ -282,6 +282,11 @@ describe('a second factor', () => {
     expect(rowIn([app, phone], phone)).toContain('<rect x="4"');
   });
 
+  it('stands apart from each other way by "or"', () => {
+    const page = verifyPage(site, request, { ...state, factors: [key, app, phone], factor: app, isSent: false });
+    expect(outlineOf(page).filter((line) => line === 'or: or')).toHaveLength(2);
+  });
+
   it('is asked for at once by the script where the answer came too late', () => {
     const verify = { ...state, factors: [key, app], factor: app, isSent: false };
     const formWith = (isAgain: boolean) =>

@@ -73,7 +73,9 @@ function wayOf(parts: Parts): Way {
   for (const part of everyPart(parts)) {
     if (part.part === 'form') {
       const weights = part.buttons.map(({ look }): Weight => (look === undefined ? 'main' : 'quiet'));
-      return { parts, first: weights[0], last: weights.at(-1), isScripted: part.scripted !== undefined };
+      // The only button of a field to fill in is what one does there, beside what follows.
+      const last = weights.length === 1 && fieldsOf(part).length > 0 ? 'main' : weights.at(-1);
+      return { parts, first: weights[0], last, isScripted: part.scripted !== undefined };
     }
     const isMain = part.part === 'link' && part.look === 'button';
     const isQuiet = part.part === 'list' || (part.part === 'link' && part.look === 'quiet');

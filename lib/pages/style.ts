@@ -144,6 +144,8 @@ main > .hint { margin: 0 0 1.25rem; text-align: center; text-wrap: balance; }
   position: absolute; top: -0.5625rem; inset-inline-end: 0.75rem; padding: 0 0.375rem; color: var(--soft); background: var(--card);
   border: 1px solid var(--edge); border-radius: var(--radius); font-size: 0.6875rem; line-height: 1rem;
 }
+form[data-focus][hidden] + form > button:enabled { color: var(--accent-ink); background: var(--accent); border-color: var(--accent-edge); }
+form[data-focus][hidden] + form > button:enabled:hover { background: var(--accent-hover); }
 button:disabled { color: var(--soft); background: var(--hover); border-color: var(--line); cursor: not-allowed; }
 button:disabled:active { transform: none; }
 ${sentForm}
