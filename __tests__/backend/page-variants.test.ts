@@ -199,6 +199,16 @@ describe('the page for a new password', () => {
   });
 });
 
+it('a guest signs up by email first, which keeps the data, and by a provider below', () => {
+  const orderFor = (isGuest: boolean) =>
+    outlineOf(signUpPage(siteOf({ providers: ['github'] }), request, { ...state, isGuest })).filter((line) =>
+      /GitHub|\[Create|^or/.test(line),
+    );
+  const [toGitHub, button] = [expect.stringContaining('GitHub'), '  [Create account]'];
+  expect(orderFor(false)).toEqual([toGitHub, 'or: or', button]);
+  expect(orderFor(true)).toEqual([button, 'or: or', toGitHub]);
+});
+
 describe('single sign-on', () => {
   it('may lead to http only where the project itself is a stand-in without https', () => {
     expect(policyOf(ssoPage(site, request, state))).toContain("form-action 'self' https:;");

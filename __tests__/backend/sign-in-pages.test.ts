@@ -100,12 +100,13 @@ const belowOr = (form: readonly string[]): string[] =>
 const fallback =
   'hint: This browser can’t use passkeys or security keys here. Turn on JavaScript, or use another browser.';
 
-const signUpForm = (fields: readonly string[]): string[] => [
-  ...two,
+const signUpForm = (fields: readonly string[], isGuest = false): string[] => [
+  ...(isGuest ? [] : two),
   'form to /auth/signup',
   returnTo,
   ...fields,
   '  [Create account]',
+  ...(isGuest ? [...two.slice(-1), ...two.slice(0, -1)] : []),
   'actions: Already have an account?',
   `Sign in → /auth/login?${queried}`,
 ];
@@ -297,7 +298,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'sign-up, guest': page(
     'Create your account',
     'lead: You’re here as a guest. Only signing up with your email keeps your data.',
-    ...signUpForm([...newEmail(' autofocus'), ...newPassword(' password-hint'), atLeast(8)]),
+    ...signUpForm([...newEmail(' autofocus'), ...newPassword(' password-hint'), atLeast(8)], true),
   ),
   'sign-up, account exists': outcome(
     'emblem',

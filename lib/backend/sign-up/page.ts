@@ -18,6 +18,8 @@ export function signUpPage(site: Site, request: PageRequest, state: FormState & 
   const { text } = site;
   const problem = state.error && formErrorOf(state.error, text);
   const focus = focusOf(state.email, problem);
+  // The providers sign in to another account, so a guest's data is kept by the form alone.
+  const ways = [buttonsOf(site, request, state), [signUpForm(site, request, state, focus)]];
   return showPage(site, request, {
     kind: 'sign_up',
     values: formValues(state),
@@ -28,7 +30,7 @@ export function signUpPage(site: Site, request: PageRequest, state: FormState & 
     problem,
     isStep: true,
     parts: [
-      { part: 'ways', or: text.or, ways: [buttonsOf(site, request, state), [signUpForm(site, request, state, focus)]] },
+      { part: 'ways', or: text.or, ways: state.isGuest === true ? ways.reverse() : ways },
       termsPart(site, request),
       { ...link('signIn', request.signInUrl(state.returnTo), text.toSignInLink), before: text.toSignIn },
     ],
