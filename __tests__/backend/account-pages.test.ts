@@ -557,8 +557,9 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     refused(
       '429',
       'Check your email',
+      'status: ada@example.com',
       'alert: Too many wrong codes. The link in the email still works. Try again in 12 minutes.',
-      ...codeSentForm(code.closed, { button: '  [Sign in] disabled' }),
+      ...codeSentForm(code.closed, { button: '  [Sign in] disabled' }).filter((line) => !line.startsWith('hint')),
     ),
   ),
   sso: page('Single sign-on', ...ssoForm('email-hint autofocus')),

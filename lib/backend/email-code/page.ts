@@ -1,3 +1,4 @@
+import { textOf } from '../../tools/html.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Form, FormError } from '../../pages/form.ts';
 import type { Parts } from '../../pages/page.ts';
@@ -32,6 +33,7 @@ interface CodeState extends FormState {
 /** Asks for the address, and then for the code that was sent to it. */
 export function codePage(site: Site, request: PageRequest, state: CodeState): Reply {
   const { text } = site;
+  const { email = '' } = state;
   const shown = { error: state.error, problem: problemOf(site, state), values: formValues(state), isStep: true };
   if (state.step === 'address') {
     return showPage(site, request, {
@@ -49,7 +51,10 @@ export function codePage(site: Site, request: PageRequest, state: CodeState): Re
     heading: text.codeSentHeading,
     emblem: 'envelope',
     leadRole: 'status',
-    lead: !isClosed(state) && fillIn(text.emailCodeSentText, { email: state.email ?? '' }, emphasis),
+    // The address alone where no code can be entered.
+    lead: isClosed(state)
+      ? textOf(email, undefined, emphasis(email))
+      : fillIn(text.emailCodeSentText, { email }, emphasis),
     parts: [
       ...codeForms(site, request, state),
       link('otherAddress', other, text.codeOtherAddress),
@@ -79,7 +84,7 @@ function codeForms(site: Site, request: PageRequest, state: CodeState): Parts {
   return [
     { part: 'form', action, hidden: { ...hidden, ...openingOf(resend) }, ...fields },
     openMail(site, email),
-    { part: 'hint', text: text.mailHint },
+    !isClosed(state) && { part: 'hint', text: text.mailHint },
     resendForm(site, request, { name: 'resend', action, hidden: again, label: text.codeResendButton, resend }),
   ];
 }
