@@ -259,7 +259,11 @@ const data: Readonly<Record<string, Data>> = {
     },
     links: { signOut: '/auth/logout' },
   },
-  'consent, expired': { kind: 'start_again', values: { account: email }, links: { home: '/' } },
+  'consent, expired': {
+    kind: 'start_again',
+    values: { account: email },
+    links: { home: '/', signOut: '/auth/logout' },
+  },
   'consent, answered before': { kind: 'start_again', values: { account: email, app: 'Cursor' }, links: { home: '/' } },
   'consent, on to the app': { kind: 'to_app', values: {} },
   'consent, back to the app': { kind: 'to_app', values: { app: 'Cursor' } },

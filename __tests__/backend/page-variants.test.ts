@@ -378,7 +378,7 @@ describe('an app that asks for access', () => {
 
   it('starts again where it cannot go on, with what went wrong', () => {
     const page = (code: AuthErrorCode, account?: string) =>
-      outlineOf(startAgainPage(site, request, { error: failure(code), account }));
+      outlineOf(startAgainPage(site, request, { error: failure(code), account, returnTo }));
     expect(page('authorization_expired', email)).toContain('emblem: ');
     const refused = page('redirect_refused');
     expect(refused).toContain('emblem bad: ');
@@ -393,6 +393,21 @@ describe('an app that asks for access', () => {
     const address = 'https://cursor.example/callback?code=1';
     expect(to(address)).toEqual([`0; url=${address}`, `Continue → ${address}`]);
     expect(to('javascript:alert(1)')).toEqual(['0; url=#', 'Continue → #']);
+  });
+
+  it('may be another account’s, unless this one has allowed it', () => {
+    const leadsToOther = (allowed?: typeof asked.client) => {
+      const error = failure('authorization_expired');
+      const page = startAgainPage(site, request, { error, account: email, returnTo, allowed });
+      return [viewOf(page).links['signOut'], markupOf(page).includes('<meta name="referrer" content="same-origin">')];
+    };
+    expect(leadsToOther()).toEqual(['/auth/logout', true]);
+    expect(leadsToOther(asked.client)[0]).toBeUndefined();
+  });
+
+  it('is listed with a picture of what it is', () => {
+    const apps = [{ client: asked.client, scopes: [], grantedAt: '' }];
+    expect(markupOf(appsPage(site, request, { returnTo, apps }))).toContain('<li class="row"><svg class="start"');
   });
 
   it('is listed with the day in the language of the page', () => {

@@ -57,7 +57,7 @@ const pageScript = /\n<script src="\/auth\/pages\.js\?v=[\w-]{16}" defer><\/scri
 /** Single sign-on leads on to an identity provider, and a decision to the app. */
 function leadsTo(name: string): string {
   if (name === 'consent, on this device') return "'self' https: http:";
-  if (name === 'consent, custom scheme') return "'self'";
+  if (name === 'consent, custom scheme' || name === 'consent, expired') return "'self'";
   return /^(?:sso|consent)\b/.test(name) ? "'self' https:" : "'self'";
 }
 

@@ -405,10 +405,15 @@ function consentPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
       client: { id: 'g', name: 'مساعد Helper' },
       redirectUri: callback,
     }),
-    'consent, expired': startAgainPage(site, request, { error: failure('authorization_expired'), account: email }),
+    'consent, expired': startAgainPage(site, request, {
+      error: failure('authorization_expired'),
+      account: email,
+      returnTo: asked.returnTo,
+    }),
     'consent, answered before': startAgainPage(site, request, {
       error: failure('authorization_expired'),
       account: email,
+      returnTo: asked.returnTo,
       allowed: asked.client,
     }),
     'consent, on to the app': toAppPage(site, request, { redirectTo: `${callback}?code=1` }),

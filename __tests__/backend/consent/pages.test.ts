@@ -58,10 +58,14 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'consent, expired': outcome(
     'emblem',
     refused(
-      '400, no form may be sent',
+      '400',
       'Start again in the app',
       'alert: This request has expired, was answered before, or belongs to another account. Signed in as ada@example.com',
       'Back to home → /',
+      'form to /auth/logout',
+      '  returnTo=/account?tab=1',
+      '  prompt=login',
+      '  [Use another account]',
     ),
   ),
   'consent, answered before': outcome(

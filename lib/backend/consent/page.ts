@@ -4,6 +4,7 @@ import { readRedirectAddress } from './redirect-address.ts';
 import { withQuery } from '../../tools/url.ts';
 import type { AuthError } from '../../errors.ts';
 import type { Choice, Part } from '../../pages/page.ts';
+import { rowIcon } from '../../pages/icons.ts';
 import { emphasis, fillIn, isolated, lines } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { ConnectedApp, OAuthClientInfo } from '../../types.ts';
@@ -126,10 +127,13 @@ export function startAgainPage(
   {
     error,
     account,
+    returnTo,
     allowed,
   }: {
     readonly error: AuthError;
     readonly account: string | undefined;
+    /** The consent page's own URL, to come back to with another account. */
+    readonly returnTo: string;
     /** The app, where the user has allowed it. */
     readonly allowed?: OAuthClientInfo | undefined;
   },
@@ -144,7 +148,11 @@ export function startAgainPage(
     lead: lines(why, account !== undefined && fillIn(text.signedInAs, { account }, emphasis)),
     leadRole: 'alert',
     error,
-    parts: [link('home', request.urlOf(request.home), text.backHome)],
+    tellsOrigin: true,
+    parts: [
+      link('home', request.urlOf(request.home), text.backHome, 'button'),
+      account !== undefined && allowed === undefined && otherAccount(site, request, { returnTo }),
+    ],
   });
 }
 
@@ -171,6 +179,10 @@ export function toAppPage(
   return { ...page, headers: { Refresh: `0; url=${href}` } };
 }
 
+const appIcon = rowIcon(
+  html`<rect x="3" y="4.5" width="18" height="15" rx="2.5"/><path d="M3 9.5h18M6.5 7h.1m2.4 0h.1"/>`,
+);
+
 /** The apps that act for the user, and a link to disconnect each. */
 export function appsPage(
   site: Site,
@@ -185,6 +197,7 @@ export function appsPage(
     return {
       name: appName(text, client),
       href,
+      icon: appIcon,
       details: [...scopes.map((scope) => scopeWords(text, scope)), ...since(site, request, grantedAt)],
       // Without an id it can be named, but not disconnected.
       actions: client.id === '' ? [] : [{ href, label: text.disconnectButton }],

@@ -75,9 +75,10 @@ async function answer(
     const left = subject && (await leaveFor(backend, request, { subject, wayBack: request.errorReturnTo }, error));
     if (left !== undefined) return quiet(left);
     if (!(error instanceof AuthError) || error.code !== 'authorization_expired' || request.wantsJson) throw error;
+    const returnTo = request.errorReturnTo;
     const account = subject && accountName(subject.session);
     const allowed = asked && (await allowedClient(backend, asked).catch(() => undefined));
-    return quiet(startAgainPage(siteFor(backend, request), request, { error, account, allowed }));
+    return quiet(startAgainPage(siteFor(backend, request), request, { error, account, returnTo, allowed }));
   }
 }
 
