@@ -70,6 +70,7 @@ const passwordForm = (current: readonly string[], input: string, ...message: rea
   ...message,
   ...(input.includes('password-error') ? [] : ['hint: At least 8 characters']),
   '  [Save password]',
+  ...(current.length > 0 ? ['Cancel → /account?tab=1'] : []),
   ...anotherAccount,
 ];
 const currentPassword = (input: string, ...message: readonly string[]): string[] => [

@@ -124,7 +124,7 @@ const data: Readonly<Record<string, Data>> = {
     action: '/auth/password',
     fields: ['currentPassword', 'password'],
     values: { email, returnTo },
-    links: { forgot: `/auth/forgot?${at}`, signOut: '/auth/logout' },
+    links: { forgot: `/auth/forgot?${at}`, cancel: returnTo, signOut: '/auth/logout' },
   },
   'password, after a link': {
     kind: 'password',

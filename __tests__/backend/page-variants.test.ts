@@ -188,6 +188,13 @@ describe('the page for a new password', () => {
     ).not.toContain('Back to sign-in');
   });
 
+  it('can be left for where a signed-in user was, and not after a link', () => {
+    const linksOf = (asksCurrent: boolean) =>
+      viewOf(passwordPage(site, request, { ...state, email, asksCurrent })).links;
+    expect(linksOf(true)['cancel']).toBe(state.returnTo);
+    expect(linksOf(false)['cancel']).toBeUndefined();
+  });
+
   it('focuses the new password where it is refused, else the current one', () => {
     const focusedWith = (error?: AuthError) =>
       /id="(\w+)"[^>]* autofocus/.exec(

@@ -103,6 +103,7 @@ export function passwordPage(
         buttons: [{ label: text.passwordButton }],
       },
       mayBeSaved && link('signIn', otherAccountUrl(request, state.returnTo), text.backToSignIn),
+      asksCurrent && link('cancel', request.urlOf(state.returnTo), text.cancelLink),
       otherAccount(site, request, state),
     ],
   });
