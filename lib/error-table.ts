@@ -111,7 +111,7 @@ export const errorTable = {
   },
   forbidden: {
     status: 403,
-    message: 'Your account doesn’t have permission to view this page. Ask an admin for access or switch accounts.',
+    message: 'Your account doesn’t have permission to view this page. Ask an admin for access, or use another account.',
     when: 'A guard’s organization or check is not satisfied, or `withUser` or `sqlSession` meets a token of another role.',
   },
   insufficient_scope: {
@@ -176,7 +176,7 @@ export const errorTable = {
   },
   not_a_member: {
     status: 403,
-    message: 'Your account isn’t a member of this organization. Choose another organization or account.',
+    message: 'Your account isn’t a member of this organization. Use another account.',
     when: 'WorkOS refuses a sign-in, because the organization does not exist or the user is not its member.',
   },
   invitation_invalid: {

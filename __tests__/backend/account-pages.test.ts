@@ -95,7 +95,7 @@ const verifyForm = (field: readonly string[], button = '  [Continue]', ...after:
 
 /** Hidden until the page's script shows them. */
 const keyTexts = (known: readonly string[] = []): string[] => [
-  'hint: Nothing was used. Try again, or choose another way.',
+  'hint: That wasn’t completed. Try again, or choose another way.',
   ...known,
   'hint: Your browser couldn’t do that here. Try again, or choose another way.',
 ];
@@ -174,7 +174,7 @@ const codeSentForm = (
   ...(resendAt === '' ? [] : [`  resendAt=${resendAt}`]),
   ...field,
   button,
-  'hint: Didn’t get it? Check your spam folder. If it’s not there, start again in an hour.',
+  'hint: Didn’t get it? Check your spam folder.',
   ...(resendIn === '' ? [] : [`wait: You can ask for another one in ${resendIn}.`]),
   'form to /auth/code',
   '  email=ada@example.com',
@@ -190,7 +190,7 @@ const ssoForm = (input: string, ...message: readonly string[]): string[] => [
   returnTo,
   'label: Email',
   `  email: text username email ${input}`,
-  ...(message.length > 0 ? message : ['hint: We find your organization by the part after the @.']),
+  ...(message.length > 0 ? message : ['hint: We find your organization by your email’s domain.']),
   '  [Continue]',
   backToSignIn,
 ];
@@ -216,7 +216,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
   'confirm, for a new password': page(
     'Choose a new password',
-    'lead: One click, and you can choose it.',
+    'lead: Continue to choose your new password.',
     'form to /auth/confirm',
     '  token_hash=pkce_abc',
     '  type=recovery',
@@ -388,7 +388,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...supportOrOther,
   ),
   'verify, no factor': page(
-    'Confirm it’s you',
+    'Two-step sign-in',
     'lead: Two-step sign-in is off for your account now.',
     'form to /auth/verify',
     returnTo,
@@ -398,7 +398,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'verify, key': page(
     'Confirm it’s you',
     'lead: Use your security key.',
-    'hint: This browser can’t use passkeys or security keys here. Turn on JavaScript, or use another browser.',
+    'hint: This browser can’t use passkeys or security keys here. Turn on JavaScript if it is off, or use another browser.',
     ...askForKey,
     ...supportOrOther,
   ),
@@ -473,8 +473,8 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'emblem',
     refused(
       '422',
-      'Your two-step sign-in can’t be used here',
-      'alert: Your account uses two-step sign-in in a way that this app can’t check: Security key . So you can’t continue with this account.',
+      'We can’t check your second step',
+      'alert: Your account uses two-step sign-in in a way that this app can’t check: Security key . Contact support, or use another account.',
       ...anotherAccount,
     ),
   ),
@@ -482,8 +482,8 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'emblem',
     refused(
       '422',
-      'Your two-step sign-in can’t be used here',
-      'alert: Your account uses two-step sign-in in a way that this app can’t check: Key of Ada and Recovery codes . So you can’t continue with this account.',
+      'We can’t check your second step',
+      'alert: Your account uses two-step sign-in in a way that this app can’t check: Key of Ada and Recovery codes . Contact support, or use another account.',
       ...anotherAccount,
       'Back to home → /',
     ),
@@ -509,7 +509,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
   'factor, remove the last': removal(
     'Authenticator app',
-    'lead: It is your only one. Two-step sign-in will be off: we won’t ask for a code when you sign in.',
+    'lead: It is your only one. Two-step sign-in will be off.',
     'form to /auth/enroll',
     '  remove=a',
     '  sure=yes',

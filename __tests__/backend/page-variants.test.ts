@@ -334,7 +334,9 @@ describe('a second factor', () => {
       isPending: true,
     });
     const name = (text: string): string => `<strong dir="auto">${text}</strong>`;
-    expect(markupOf(page)).toContain(`: ${name('Security key')}, ${name('Ada’s')}, and ${name('Recovery codes')}. So`);
+    expect(markupOf(page)).toContain(
+      `: ${name('Security key')}, ${name('Ada’s')}, and ${name('Recovery codes')}. Contact`,
+    );
     expect(outlineOf(page)).toContain(`Contact support → ${help}`);
     expect(viewOf(page).links).toEqual({ help, signOut: '/auth/logout' });
   });

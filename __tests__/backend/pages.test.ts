@@ -404,7 +404,7 @@ describe('the sign-up form', () => {
     const line = (links: PagesOptions['links']): string | undefined =>
       /<p class="hint">By creating.*<\/p>/.exec(markupOf(signUpPage(site, requestOf({ links }), state)))?.[0];
     expect(line({ terms: '/terms', privacy: 'https://x.example/p' })).toBe(
-      '<p class="hint">By creating an account you agree to our <a href="/terms">Terms</a> and <a href="https://x.example/p">Privacy</a>.</p>',
+      '<p class="hint">By creating an account you agree to our <a href="/terms">Terms</a> and <a href="https://x.example/p">Privacy Policy</a>.</p>',
     );
     expect([line({ terms: '/terms' }), line({ privacy: '/p' }), line({})]).toEqual([undefined, undefined, undefined]);
   });

@@ -131,7 +131,7 @@ describe('another confirmation email', () => {
       await postForm(visitor, '/auth/resend', { email: ada.email, again: `${count}` });
     const refused = await postForm(visitor, '/auth/resend', { email: ada.email });
     expect([refused.status, refused.headers['retry-after']]).toEqual([429, expect.stringMatching(/^\d+$/)]);
-    expect(refused.text).toContain('<h1>Please wait a moment</h1>');
+    expect(refused.text).toContain('<h1>Please wait</h1>');
     expect(refused.text).toContain('role="status">We can’t send another email yet.</p>');
     expect(refused.text).not.toContain('Check your email');
     expect(waitOf(refused)).toEqual({ words: 'You can ask for another one in 15 minutes.', opening: undefined });

@@ -146,6 +146,6 @@ describe('an email that Supabase did not send', () => {
     expect([page.status, status]).toEqual([200, 200]);
     expect(app.supabase.mails).toEqual([]);
     for (const words of [page.text, json.message]) expect(words).not.toMatch(/\bwe sent\b|on its way|can send another/);
-    expect(page.text).toContain('start again in an hour');
+    expect(page.text).toContain('Check your spam folder.');
   });
 });

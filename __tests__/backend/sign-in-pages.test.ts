@@ -90,7 +90,7 @@ const ceremony = (form: string, button: string, ...known: readonly string[]): st
   '  credential=',
   ...(form.endsWith('data-again') ? ['  again=yes'] : []),
   `  ${button}`,
-  'hint: Nothing was used. Try again, or choose another way.',
+  'hint: That wasn’t completed. Try again, or choose another way.',
   ...known,
   'hint: Your browser couldn’t do that here. Try again, or choose another way.',
 ];
@@ -98,7 +98,7 @@ const ceremony = (form: string, button: string, ...known: readonly string[]): st
 const belowOr = (form: readonly string[]): string[] =>
   form.flatMap((line) => (line.startsWith('  [') ? [or, line] : [line]));
 const fallback =
-  'hint: This browser can’t use passkeys or security keys here. Turn on JavaScript, or use another browser.';
+  'hint: This browser can’t use passkeys or security keys here. Turn on JavaScript if it is off, or use another browser.';
 
 const signUpForm = (fields: readonly string[], isGuest = false): string[] => [
   ...(isGuest ? [] : two),
@@ -127,7 +127,7 @@ const mailSent = (words: string, path: string, ways: readonly string[] = ownerWa
       `form to ${path}`,
       '  email=ada@example.com',
       '  [Resend email] quiet',
-      'hint: Didn’t get it? Check your spam folder. If it’s not there, start again in an hour.',
+      'hint: Didn’t get it? Check your spam folder.',
       ...ways,
     ),
   );
@@ -297,14 +297,14 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
   'sign-up, guest': page(
     'Create your account',
-    'lead: You’re here as a guest. Only signing up with your email keeps your data.',
+    'lead: You’re here as a guest. To keep your data, sign up with your email.',
     ...signUpForm([...newEmail(' autofocus'), ...newPassword(' password-hint'), atLeast(8)], true),
   ),
   'sign-up, account exists': outcome(
     'emblem',
     refused(
       '409, no form may be sent',
-      'Create your account',
+      'You’re signed in',
       'alert: You already have an account with ada@example.com .',
       'Continue → /account?tab=1',
     ),
@@ -370,7 +370,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'emblem',
     refused(
       '429, no form may be sent',
-      'Please wait a moment',
+      'Please wait',
       'status: We can’t send another email yet.',
       'wait: You can ask for another one in 12 minutes.',
       ...ownerWays,
@@ -409,7 +409,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ),
   'switch account, signed out': ofAccount(
     page(
-      'Switch accounts?',
+      'Sign in',
       'lead: This link signs you in as eve@example.com .',
       'form to /auth/confirm',
       '  [Continue as eve@example.com] quiet account=o',

@@ -202,7 +202,7 @@ describe('a sign-in page', () => {
       "navigator.credentials.get = (get => () => { navigator.credentials.get = get; return Promise.reject(new DOMException('', 'NotAllowedError')); })(navigator.credentials.get.bind(navigator.credentials))",
     );
     await button('Sign in with a passkey').click();
-    await page.getByText('Nothing was used.').waitFor();
+    await page.getByText('That wasn’t completed.').waitFor();
     await page.clock.fastForward('05:00');
     await button('Sign in with a passkey').click();
     await toAccount();
@@ -285,7 +285,7 @@ describe('the list of passkeys', () => {
     expect(await page.evaluate(overflow)).toBe(0);
     await page.goBack();
     await button('Add a passkey').click();
-    await page.getByText('as many passkeys as it can have').waitFor();
+    await page.getByText('You’ve reached the limit. Remove a passkey first.').waitFor();
   });
 
   it('adds one passkey for two clicks, and none for a dialog that is left', async () => {
@@ -295,7 +295,7 @@ describe('the list of passkeys', () => {
       "navigator.credentials.create = (create => () => { navigator.credentials.create = create; return Promise.reject(new DOMException('', 'NotAllowedError')); })(navigator.credentials.create.bind(navigator.credentials))",
     );
     await button('Add a passkey').click();
-    await page.getByText('Nothing was used.').waitFor();
+    await page.getByText('That wasn’t completed.').waitFor();
     expect(app.supabase.passkeysOf(ada.email)).toEqual([]);
     await button('Add a passkey').dblclick();
     await page.getByText('Added ').waitFor();
@@ -308,7 +308,7 @@ describe('without a passkey', () => {
     await addAuthenticator();
     await page.goto('/auth/login?returnTo=/account');
     await button('Sign in with a passkey').click();
-    await page.getByText('Nothing was used. Try again, or choose another way.').waitFor();
+    await page.getByText('That wasn’t completed. Try again, or choose another way.').waitFor();
     expect(await button('Sign in with a passkey').isEnabled()).toBe(true);
     await page.getByLabel('Email').fill(ada.email);
     await page.getByLabel('Password').fill(ada.password);
@@ -434,7 +434,7 @@ describe('a security key', () => {
     await cdp.send('WebAuthn.removeCredential', { authenticatorId: key, credentialId: stored!.credentialId });
     await signIn();
     await button('Use your security key').click();
-    await page.getByText('Nothing was used.').waitFor();
+    await page.getByText('That wasn’t completed.').waitFor();
     await cdp.send('WebAuthn.addCredential', { authenticatorId: key, credential: stored! });
     await button('Use your security key').click();
     await page.waitForURL((url) => url.pathname === '/account');

@@ -40,11 +40,11 @@ it.each<[AuthErrorCode, number, string, string]>([
   ['provider_refused', 502, 'Sign-in is unavailable', 'Try again'],
   ['unauthenticated', 401, 'Sign in to continue', 'Sign in'],
   ['forbidden', 403, 'You don’t have access', 'Sign in'],
-  ['rate_limited', 429, 'Please wait a moment', 'Sign in'],
+  ['rate_limited', 429, 'Please wait', 'Sign in'],
   ['invalid_request', 400, 'Something went wrong', 'Sign in'],
   ['sign_in_refused', 403, 'Something went wrong', 'Sign in'],
-  ['sign_in_method_refused', 403, 'One more step', 'Sign in'],
-  ['sign_in_not_fresh', 403, 'One more step', 'Sign in'],
+  ['sign_in_method_refused', 403, 'Sign in to continue', 'Sign in'],
+  ['sign_in_not_fresh', 403, 'Sign in to continue', 'Sign in'],
   ['invitation_invalid', 403, 'This link doesn’t work anymore', 'Sign in'],
   ['invitation_for_another_address', 403, 'You don’t have access', 'Sign in'],
   ['not_a_member', 403, 'You don’t have access', 'Sign in'],
@@ -92,11 +92,9 @@ it('does not tell a visitor without a session that they stay signed in', () => {
 
 it('says how long an outage may last, and that it ends no session', () => {
   expect(pageFor('provider_unavailable', {}, { options: { retryAfter: 5 } }).markup).toContain(
-    'We can’t reach the sign-in service right now. You won’t be signed out. Try again in 5 seconds.</p>',
+    'We can’t reach the sign-in service right now. You’re still signed in. Try again in 5 seconds.</p>',
   );
-  expect(pageFor('provider_unavailable').markup).toContain(
-    'You won’t be signed out. Please try again in a moment.</p>',
-  );
+  expect(pageFor('provider_unavailable').markup).toContain('You’re still signed in. Please try again in a moment.</p>');
   expect(
     pageFor('rate_limited', { lang: 'de', text: { retryIn: 'In {time} wieder.' } }, { options: { retryAfter: 700 } })
       .markup,
@@ -228,9 +226,9 @@ it('says that another step leads into the application', () => {
 });
 
 it.each([
-  ['rate_limited', 'Viel los. You won’t be signed out. Try again in 5 seconds.'],
-  ['provider_refused', 'Unser Fehler. You won’t be signed out.'],
-  ['server_error', 'Nicht erreichbar. You won’t be signed out. Try again in 5 seconds.'],
+  ['rate_limited', 'Viel los. You’re still signed in. Try again in 5 seconds.'],
+  ['provider_refused', 'Unser Fehler. You’re still signed in.'],
+  ['server_error', 'Nicht erreichbar. You’re still signed in. Try again in 5 seconds.'],
 ])('an outage with the reason %s says what is known, in the language of the page', (reason, words) => {
   const text = {
     providerBusy: 'Viel los.',

@@ -216,7 +216,7 @@ export const labels =
   `nextStepHeading errorTitle retryIn tryAgainButton signInButton continueButton contactSupport forSupport terminalSays backHome
   otherAccount continueTo chooserHeading chooserLetters chooserSearch searchButton chooserAll signOutHeading signOutButton stayButton signingOutHeading terms privacy
   help signInHeading signInToHeading signInText email password showPassword newPasswordHint or toForgotLink codeResendIn newLinkButton
-  openMail termsLine lastUsed addAnotherText passkeyOfferHeading notNowLink mailHint resendButton backToSignIn pleaseSignInHeading code removeButton removeHeading doneLink cancelLink reloadLink signUpHeading
+  openMail termsLine privacyPolicy lastUsed addAnotherText passkeyOfferHeading notNowLink mailHint resendButton backToSignIn pleaseSignInHeading code removeButton removeHeading doneLink cancelLink reloadLink signUpHeading
   signUpButton toSignUp toSignUpLink toSignIn toSignInLink confirmationSentHeading mailSentHeading continueWith confirmHeading
   confirmText confirmButton magicLinkHeading magicLinkText magicLinkButton inviteHeading inviteText inviteButton recoveryHeading
   recoveryText recoveryButton emailChangeHeading emailChangeText emailChangeButton switchHeading switchButton stayAsButton

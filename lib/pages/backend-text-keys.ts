@@ -13,7 +13,7 @@ export const backendTextKeys: readonly string[] = [
   'changeLinkExpiredText', 'openMail', 'mailHint', 'resendButton', 'backToSignIn', 'pleaseSignInHeading',
   'pleaseSignInText', 'addressChangedHeading', 'addressChangedText', 'otherLinkHeading', 'otherLinkText', 'code',
   'removeButton', 'removeHeading', 'doneLink', 'cancelLink', 'signUpHeading', 'guestText', 'signUpButton', 'termsLine',
-  'toSignUp', 'toSignUpLink', 'toSignIn', 'toSignInLink', 'accountExists', 'confirmationSentHeading',
+  'privacyPolicy', 'toSignUp', 'toSignUpLink', 'toSignIn', 'toSignInLink', 'accountExists', 'confirmationSentHeading',
   'confirmationSentText', 'mailSentHeading', 'mailSentText', 'signUpMaybeDone', 'continueWith', 'confirmHeading',
   'confirmText', 'confirmButton', 'magicLinkHeading', 'magicLinkText', 'magicLinkButton', 'inviteHeading', 'inviteText',
   'inviteButton', 'recoveryHeading', 'recoveryText', 'recoveryButton', 'emailChangeHeading', 'emailChangeText',

@@ -31,14 +31,14 @@ export const sharedText = {
   signInFirstHeading: 'Sign in to continue',
   forbiddenHeading: 'You don’t have access',
   nextStepHeading: 'One more step',
-  waitHeading: 'Please wait a moment',
+  waitHeading: 'Please wait',
   unavailableHeading: 'Sign-in is unavailable',
   /** In front of the page's title when something went wrong: it is what a screen reader says first. */
   errorTitle: 'Error',
   /** `{time}` is a length of time in the page's language, such as "12 minutes". */
   retryIn: 'Try again in {time}.',
   retrySoon: 'Please try again in a moment.',
-  staySignedIn: 'You won’t be signed out.',
+  staySignedIn: 'You’re still signed in.',
   tryAgainButton: 'Try again',
   signInButton: 'Sign in',
   continueButton: 'Continue',
@@ -54,7 +54,7 @@ export const sharedText = {
   continueTo: 'to continue to {title}',
 
   chooserHeading: 'Choose an organization',
-  chooserText: 'You belong to more than one.',
+  chooserText: 'You belong to more than one organization.',
   /** Above the organization that this browser chose last. */
   chooserLast: 'Last used',
   /** The name of the list of letters, for screen readers. */

@@ -31,7 +31,7 @@ export const de: Translation = {
   managed_account:
     'Dieses Konto meldet sich über seine Organisation an. Verwenden Sie die Anmeldung Ihrer Organisation.',
   forbidden:
-    'Ihr Konto ist nicht berechtigt, diese Seite anzusehen. Bitten Sie die Administration um Zugriff oder wechseln Sie das Konto.',
+    'Ihr Konto ist nicht berechtigt, diese Seite anzusehen. Bitten Sie die Administration um Zugriff oder verwenden Sie ein anderes Konto.',
   insufficient_scope:
     'Diese App hat die nötige Berechtigung nicht erhalten. Verbinden Sie die App erneut und erlauben Sie den Zugriff.',
   not_accepted:
@@ -52,8 +52,7 @@ export const de: Translation = {
   user_banned: 'Mit diesem Konto können Sie sich nicht anmelden. Bitte wenden Sie sich an den Support.',
   organization_required:
     'Diese App ist nur für Mitglieder einer bestimmten Organisation. Melden Sie sich mit einem Konto dieser Organisation an.',
-  not_a_member:
-    'Ihr Konto gehört nicht zu dieser Organisation. Wählen Sie eine andere Organisation oder ein anderes Konto.',
+  not_a_member: 'Ihr Konto gehört nicht zu dieser Organisation. Verwenden Sie ein anderes Konto.',
   invitation_invalid:
     'Diese Einladung wurde bereits verwendet, ist abgelaufen oder wurde zurückgezogen. Bitten Sie um eine neue.',
   invitation_for_another_address:
@@ -99,7 +98,7 @@ export const de: Translation = {
   signInFirstHeading: 'Melden Sie sich an, um fortzufahren',
   forbiddenHeading: 'Sie haben keinen Zugriff',
   nextStepHeading: 'Noch ein Schritt',
-  waitHeading: 'Bitte warten Sie einen Moment',
+  waitHeading: 'Bitte warten Sie',
   unavailableHeading: 'Anmeldung nicht verfügbar',
   errorTitle: 'Fehler',
   retryIn: 'Versuchen Sie es in {time} erneut.',
@@ -140,7 +139,7 @@ export const de: Translation = {
   showPassword: 'Passwort anzeigen',
   newPasswordHint: 'Mindestens {count} Zeichen',
   passwordTooShort: 'Dieses Passwort ist zu kurz. Verwenden Sie mindestens {count} Zeichen.',
-  passwordTooLong: 'Passwörter dürfen höchstens 72 Byte lang sein. Wählen Sie ein kürzeres.',
+  passwordTooLong: 'Dieses Passwort ist zu lang. Wählen Sie ein kürzeres.',
   passwordInBreach: 'Dieses Passwort ist in einem Datenleck aufgetaucht. Wählen Sie ein anderes.',
   passwordTooSimple:
     'Dieses Passwort braucht mehr Zeichenarten. Verwenden Sie Klein- und Großbuchstaben, Ziffern und Sonderzeichen.',
@@ -163,8 +162,7 @@ export const de: Translation = {
   changeLinkExpiredText:
     'Er wurde bereits verwendet, ist abgelaufen oder wurde durch eine neuere E-Mail ersetzt. Falls eine zweite E-Mail an Ihre andere Adresse ging, öffnen Sie auch deren Link.',
   openMail: '{app} öffnen',
-  mailHint:
-    'Nichts angekommen? Sehen Sie im Spam-Ordner nach. Wenn auch dort nichts ist, beginnen Sie in einer Stunde noch einmal von vorn.',
+  mailHint: 'Nichts angekommen? Sehen Sie im Spam-Ordner nach.',
   resendButton: 'E-Mail erneut senden',
   backToSignIn: 'Zurück zur Anmeldung',
   pleaseSignInHeading: 'Melden Sie sich an, um fortzufahren',
@@ -179,10 +177,10 @@ export const de: Translation = {
   doneLink: 'Fertig',
   cancelLink: 'Abbrechen',
   signUpHeading: 'Konto erstellen',
-  guestText:
-    'Sie sind als Gast hier. Nur wenn Sie sich mit Ihrer E-Mail-Adresse registrieren, bleiben Ihre Daten erhalten.',
+  guestText: 'Sie sind als Gast hier. Registrieren Sie sich mit Ihrer E-Mail-Adresse, um Ihre Daten zu behalten.',
   signUpButton: 'Konto erstellen',
-  termsLine: 'Mit der Registrierung akzeptieren Sie: {terms} und {privacy}.',
+  termsLine: 'Mit der Registrierung akzeptieren Sie unsere {terms} und unsere {privacy}.',
+  privacyPolicy: 'Datenschutzerklärung',
   toSignUp: 'Neu hier?',
   toSignUpLink: 'Konto erstellen',
   toSignIn: 'Sie haben schon ein Konto?',
@@ -200,16 +198,16 @@ export const de: Translation = {
   confirmText: 'Mit einem Klick bestätigen Sie Ihre Adresse und melden sich an.',
   confirmButton: 'Bestätigen und weiter',
   magicLinkHeading: 'Anmelden',
-  magicLinkText: 'Ein Klick, und Sie sind angemeldet.',
+  magicLinkText: 'Dieser Link meldet Sie an.',
   magicLinkButton: 'Anmelden',
   inviteHeading: 'Einladung annehmen',
-  inviteText: 'Ein Klick genügt. Danach wählen Sie ein Passwort.',
+  inviteText: 'Nehmen Sie die Einladung an und wählen Sie dann ein Passwort.',
   inviteButton: 'Annehmen und weiter',
   recoveryHeading: 'Neues Passwort wählen',
-  recoveryText: 'Noch ein Klick, dann können Sie es wählen.',
+  recoveryText: 'Gehen Sie weiter, um Ihr neues Passwort zu wählen.',
   recoveryButton: 'Weiter',
   emailChangeHeading: 'Änderung der E-Mail-Adresse bestätigen',
-  emailChangeText: 'Mit einem Klick bestätigen Sie sie von dieser Adresse aus.',
+  emailChangeText: 'Mit einem Klick bestätigen Sie die Änderung für diese Adresse.',
   emailChangeButton: 'Änderung bestätigen',
   switchHeading: 'Konto wechseln?',
   switchText: 'Sie sind als {account} angemeldet. Dieser Link meldet Sie als {other} an.',
@@ -248,7 +246,7 @@ export const de: Translation = {
   codeOtherAddress: 'Andere Adresse verwenden',
   ssoHeading: 'Single Sign-on',
   ssoText: 'Melden Sie sich mit dem Konto Ihrer Organisation an.',
-  ssoHint: 'Wir erkennen Ihre Organisation am Teil hinter dem @.',
+  ssoHint: 'Wir erkennen Ihre Organisation an der Domain Ihrer E-Mail-Adresse.',
   ssoButton: 'Weiter',
   toSsoLink: 'Single Sign-on',
   verifyHeading: 'Bestätigen Sie, dass Sie es sind',
@@ -275,7 +273,7 @@ export const de: Translation = {
   factorOther: 'Andere Methode ({type})',
   factorUnavailableHeading: 'Ihre Bestätigung in zwei Schritten funktioniert hier nicht',
   factorUnavailableText:
-    'Ihr Konto verlangt eine Methode, die diese App nicht prüfen kann: {factors}. Deshalb können Sie mit diesem Konto nicht fortfahren.',
+    'Ihr Konto verlangt eine Methode, die diese App nicht prüfen kann: {factors}. Wenden Sie sich an den Support oder verwenden Sie ein anderes Konto.',
   factorRejectedHeading: 'Ihre Anmeldung wurde beendet',
   factorRejectedText: 'Ihr Code wurde nicht angenommen. Melden Sie sich erneut an oder wenden Sie sich an den Support.',
   factorNeedsEmail: 'Eine Authentifizierungs-App braucht eine E-Mail-Adresse, und Ihr Konto hat keine.',
@@ -293,8 +291,7 @@ export const de: Translation = {
   addAppButton: 'Authentifizierungs-App hinzufügen',
   addKeyButton: 'Sicherheitsschlüssel hinzufügen',
   removeText: 'Sie können diese Methode dann nicht mehr verwenden. Bei der Anmeldung fragen wir nach einer anderen.',
-  removeLastText:
-    'Das ist Ihre einzige Methode. Die Bestätigung in zwei Schritten wird ausgeschaltet: Bei der Anmeldung fragen wir nicht mehr nach einem Code.',
+  removeLastText: 'Das ist Ihre einzige Methode. Die Bestätigung in zwei Schritten wird ausgeschaltet.',
   enrollHeading: 'Authentifizierungs-App einrichten',
   enrollAppText: 'Öffnen Sie eine Authentifizierungs-App, etwa Google Authenticator oder 1Password.',
   enrollScanText: 'Scannen Sie dieses Bild mit der App.',
@@ -321,8 +318,9 @@ export const de: Translation = {
   renameButton: 'Namen speichern',
   removePasskeyText: 'Sie können sich damit dann nicht mehr anmelden. Löschen Sie ihn auch auf Ihrem Gerät.',
   passkeyUnavailable:
-    'Dieser Browser kann hier keine Passkeys und Sicherheitsschlüssel verwenden. Schalten Sie JavaScript ein oder verwenden Sie einen anderen Browser.',
-  passkeyCanceled: 'Es wurde nichts ausgewählt. Versuchen Sie es erneut oder wählen Sie eine andere Möglichkeit.',
+    'Dieser Browser kann hier keine Passkeys und Sicherheitsschlüssel verwenden. Schalten Sie JavaScript ein, falls es aus ist, oder verwenden Sie einen anderen Browser.',
+  passkeyCanceled:
+    'Der Vorgang wurde nicht abgeschlossen. Versuchen Sie es erneut oder wählen Sie eine andere Möglichkeit.',
   passkeyFailed:
     'Das hat in Ihrem Browser hier nicht funktioniert. Versuchen Sie es erneut oder wählen Sie eine andere Möglichkeit.',
   passkeyKnown: 'Dieses Gerät ist für Ihr Konto schon eingerichtet.',

@@ -29,7 +29,7 @@ export const fr: Translation = {
   managed_account:
     'Ce compte se connecte par l’intermédiaire de son organisation. Utilisez la connexion fournie par votre organisation.',
   forbidden:
-    'Votre compte n’est pas autorisé à voir cette page. Demandez à un administrateur de vous donner accès ou changez de compte.',
+    'Votre compte n’est pas autorisé à voir cette page. Demandez à un administrateur de vous donner accès ou utilisez un autre compte.',
   insufficient_scope:
     'Cette application n’a pas reçu l’autorisation nécessaire. Connectez-la de nouveau et accordez-lui cette autorisation.',
   not_accepted:
@@ -47,8 +47,7 @@ export const fr: Translation = {
   user_banned: 'Ce compte ne peut pas se connecter. Veuillez contacter l’assistance.',
   organization_required:
     'Cette application est réservée aux membres d’une organisation précise. Connectez-vous avec un compte de cette organisation.',
-  not_a_member:
-    'Votre compte ne fait pas partie de cette organisation. Choisissez une autre organisation ou un autre compte.',
+  not_a_member: 'Votre compte ne fait pas partie de cette organisation. Utilisez un autre compte.',
   invitation_invalid: 'Cette invitation a déjà été utilisée, a expiré ou a été annulée. Demandez-en une nouvelle.',
   invitation_for_another_address:
     'Cette invitation est destinée à une autre adresse e-mail. Connectez-vous avec l’adresse qui a reçu l’invitation.',
@@ -92,7 +91,7 @@ export const fr: Translation = {
   signInFirstHeading: 'Connectez-vous pour continuer',
   forbiddenHeading: 'Accès refusé',
   nextStepHeading: 'Encore une étape',
-  waitHeading: 'Veuillez patienter un instant',
+  waitHeading: 'Veuillez patienter',
   unavailableHeading: 'La connexion est indisponible',
   errorTitle: 'Erreur',
   retryIn: 'Réessayez dans {time}.',
@@ -133,7 +132,7 @@ export const fr: Translation = {
   showPassword: 'Afficher le mot de passe',
   newPasswordHint: 'Au moins {count} caractères',
   passwordTooShort: 'Ce mot de passe est trop court. Utilisez au moins {count} caractères.',
-  passwordTooLong: 'Un mot de passe peut comporter au plus 72 octets. Choisissez-en un plus court.',
+  passwordTooLong: 'Ce mot de passe est trop long. Choisissez-en un plus court.',
   passwordInBreach: 'Ce mot de passe figure dans une fuite de données. Choisissez-en un autre.',
   passwordTooSimple:
     'Ce mot de passe doit contenir davantage de types de caractères. Utilisez des minuscules, des majuscules, des chiffres et des symboles.',
@@ -156,8 +155,7 @@ export const fr: Translation = {
   changeLinkExpiredText:
     'Il a déjà été utilisé, a expiré ou a été remplacé par un e-mail plus récent. Si un second e-mail a été envoyé à votre autre adresse, ouvrez aussi son lien.',
   openMail: 'Ouvrir {app}',
-  mailHint:
-    'Rien reçu ? Regardez dans vos courriers indésirables. S’il n’y a rien là non plus, recommencez depuis le début dans une heure.',
+  mailHint: 'Rien reçu ? Regardez dans vos courriers indésirables.',
   resendButton: 'Renvoyer l’e-mail',
   backToSignIn: 'Retour à la connexion',
   pleaseSignInHeading: 'Connectez-vous pour continuer',
@@ -173,10 +171,10 @@ export const fr: Translation = {
   doneLink: 'Terminé',
   cancelLink: 'Annuler',
   signUpHeading: 'Créez votre compte',
-  guestText:
-    'Vous êtes ici en tant qu’invité. Vos données ne sont conservées que si vous vous inscrivez avec votre e-mail.',
+  guestText: 'Vous êtes ici en tant qu’invité. Pour conserver vos données, inscrivez-vous avec votre e-mail.',
   signUpButton: 'Créer un compte',
-  termsLine: 'En créant un compte, vous acceptez : {terms} et {privacy}.',
+  termsLine: 'En créant un compte, vous acceptez nos {terms} et notre {privacy}.',
+  privacyPolicy: 'Politique de confidentialité',
   toSignUp: 'Pas encore de compte ?',
   toSignUpLink: 'Créer un compte',
   toSignIn: 'Vous avez déjà un compte ?',
@@ -193,16 +191,16 @@ export const fr: Translation = {
   confirmText: 'Un clic suffit pour confirmer votre adresse et vous connecter.',
   confirmButton: 'Confirmer et continuer',
   magicLinkHeading: 'Connexion',
-  magicLinkText: 'Un clic suffit pour vous connecter.',
+  magicLinkText: 'Ce lien vous connecte.',
   magicLinkButton: 'Se connecter',
   inviteHeading: 'Acceptez votre invitation',
-  inviteText: 'Un clic suffit pour l’accepter. Vous choisirez ensuite un mot de passe.',
+  inviteText: 'Acceptez l’invitation, puis choisissez un mot de passe.',
   inviteButton: 'Accepter et continuer',
   recoveryHeading: 'Choisissez un nouveau mot de passe',
-  recoveryText: 'Un clic, et vous pourrez le choisir.',
+  recoveryText: 'Continuez pour choisir votre nouveau mot de passe.',
   recoveryButton: 'Continuer',
   emailChangeHeading: 'Confirmez le changement de votre adresse e-mail',
-  emailChangeText: 'Un clic suffit pour le confirmer depuis cette adresse.',
+  emailChangeText: 'Un clic confirme le changement pour cette adresse.',
   emailChangeButton: 'Confirmer le changement',
   switchHeading: 'Changer de compte\u202f?',
   switchText: 'Vous êtes connecté en tant que {account}. Ce lien vous connecte en tant que {other}.',
@@ -239,7 +237,7 @@ export const fr: Translation = {
   codeOtherAddress: 'Utiliser une autre adresse',
   ssoHeading: 'Authentification unique',
   ssoText: 'Connectez-vous avec le compte de votre organisation.',
-  ssoHint: 'Nous reconnaissons votre organisation à la partie qui suit le @.',
+  ssoHint: 'Nous reconnaissons votre organisation au domaine de votre adresse e-mail.',
   ssoButton: 'Continuer',
   toSsoLink: 'Authentification unique',
   verifyHeading: 'Confirmez que c’est bien vous',
@@ -264,7 +262,7 @@ export const fr: Translation = {
   factorOther: 'Autre méthode ({type})',
   factorUnavailableHeading: 'Votre validation en deux étapes ne peut pas être utilisée ici',
   factorUnavailableText:
-    'Votre compte demande une méthode que cette application ne peut pas vérifier : {factors}. Vous ne pouvez donc pas continuer avec ce compte.',
+    'Votre compte demande une méthode que cette application ne peut pas vérifier : {factors}. Contactez l’assistance ou utilisez un autre compte.',
   factorRejectedHeading: 'Votre connexion a été interrompue',
   factorRejectedText: 'Votre code n’a pas été accepté. Reconnectez-vous ou contactez l’assistance.',
   factorNeedsEmail: 'Une application d’authentification nécessite une adresse e-mail, et votre compte n’en a pas.',
@@ -281,8 +279,7 @@ export const fr: Translation = {
   addAppButton: 'Ajouter une application d’authentification',
   addKeyButton: 'Ajouter une clé de sécurité',
   removeText: 'Vous ne pourrez plus l’utiliser. Nous demanderons une autre de vos méthodes.',
-  removeLastText:
-    'Vous n’en avez pas d’autre. La validation en deux étapes sera désactivée : nous ne demanderons plus de code à la connexion.',
+  removeLastText: 'Vous n’en avez pas d’autre. La validation en deux étapes sera désactivée.',
   enrollHeading: 'Configurez votre application d’authentification',
   enrollAppText: 'Ouvrez une application d’authentification, comme Google Authenticator ou 1Password.',
   enrollScanText: 'Scannez cette image avec l’application.',
@@ -310,8 +307,8 @@ export const fr: Translation = {
   renameButton: 'Enregistrer le nom',
   removePasskeyText: 'Vous ne pourrez plus l’utiliser pour vous connecter. Supprimez-la aussi de votre appareil.',
   passkeyUnavailable:
-    'Ce navigateur ne peut pas utiliser de clés d’accès ni de clés de sécurité ici. Activez JavaScript ou utilisez un autre navigateur.',
-  passkeyCanceled: 'Rien n’a été sélectionné. Réessayez ou choisissez un autre moyen.',
+    'Ce navigateur ne peut pas utiliser de clés d’accès ni de clés de sécurité ici. Activez JavaScript s’il est désactivé ou utilisez un autre navigateur.',
+  passkeyCanceled: 'L’opération n’a pas abouti. Réessayez ou choisissez un autre moyen.',
   passkeyFailed: 'Votre navigateur n’a pas pu effectuer cette opération ici. Réessayez ou choisissez un autre moyen.',
   passkeyKnown: 'Cet appareil est déjà configuré pour votre compte.',
   passkeyRefused: 'Cela n’a pas fonctionné. Réessayez ou choisissez un autre moyen.',

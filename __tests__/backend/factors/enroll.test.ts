@@ -277,9 +277,7 @@ describe('adding an authenticator app', () => {
         '/auth/signup?returnTo=%2Fauth%2Fenroll',
       ]);
       await browser.open('/vault');
-      expect(browser.at.answer.text).toContain(
-        'You’re here as a guest. Only signing up with your email keeps your data.',
-      );
+      expect(browser.at.answer.text).toContain('You’re here as a guest. To keep your data, sign up with your email.');
       const [before, after] = await signUpAsGuest(app, browser);
       expect(after).toBe(before);
       expect(browser.at.answer.text).toContain('<h1>Two-step sign-in</h1>');

@@ -56,7 +56,7 @@ describe('a verified factor that this package cannot ask for', () => {
     const visitor = app.visitor();
     const signedIn = await postForm(visitor, '/auth/login', { ...ada, returnTo: '/account' });
     const page = await follow(visitor, signedIn.location);
-    expect([page.status, page.text.includes('can’t be used here'), page.text.includes('no longer')]).toEqual([
+    expect([page.status, page.text.includes('this app can’t check'), page.text.includes('no longer')]).toEqual([
       422,
       true,
       false,

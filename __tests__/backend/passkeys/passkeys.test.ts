@@ -120,9 +120,7 @@ describe('the list of passkeys', () => {
     expect(errorOf(await browser.jar.getJson('/auth/passkeys'))).toEqual([403, 'forbidden']);
     expect(errorOf(await browser.jar.postJson('/auth/passkeys', {}))).toEqual([403, 'forbidden']);
     await browser.open('/auth/passkeys?returnTo=/account');
-    expect(browser.at.answer.text).toContain(
-      'You’re here as a guest. Only signing up with your email keeps your data.',
-    );
+    expect(browser.at.answer.text).toContain('You’re here as a guest. To keep your data, sign up with your email.');
     const [before, after] = await signUpAsGuest(app, browser);
     expect(after).toBe(before);
     expect(browser.at.answer.text).toContain('<h1>Passkeys</h1>');
@@ -290,9 +288,9 @@ describe('adding a passkey', () => {
     for (let count = 0; count < 10; count += 1) await addPasskey(visitor);
     const refused = await visitor.postJson('/auth/passkeys', {});
     expect(errorOf(refused)).toEqual([422, 'factor_unavailable']);
-    expect(refused.json.error.message).toBe('Your account has as many passkeys as it can have. Remove one first.');
+    expect(refused.json.error.message).toBe('You’ve reached the limit. Remove a passkey first.');
     const page = await postForm(visitor, '/auth/passkeys', {});
-    expect([page.status, page.text.includes('Remove one first')]).toEqual([422, true]);
+    expect([page.status, page.text.includes('Remove a passkey first')]).toEqual([422, true]);
     expect((page.text.match(/class="row"/g) ?? []).length).toBe(10);
   });
 

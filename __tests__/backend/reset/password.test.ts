@@ -335,7 +335,7 @@ describe('the form that asks for a link', () => {
 describe('a password that is refused', () => {
   it.each([
     ['abc12', 'too short', 'This password is too short. Use at least 8 characters.'],
-    ['€'.repeat(25), 'over 72 bytes', 'Passwords can be at most 72 bytes long. Choose a shorter one.'],
+    ['€'.repeat(25), 'over 72 bytes', 'This password is too long. Choose a shorter one.'],
     [ada.password, 'the same as before', 'This is your current password. Choose a different one.'],
   ])('is a 422 with the reason, and the form is shown again: %#', async (password, _why, message) => {
     await start({ standIn: { minimumPasswordLength: 8 } });

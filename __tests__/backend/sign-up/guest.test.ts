@@ -344,7 +344,7 @@ it('applies to anonymous sessions alone: a signed-in user creates a second accou
 
 describe('a guest is led to sign-up', () => {
   const ways = { standIn: { anonymousUsers: true } };
-  const guestText = 'You’re here as a guest. Only signing up with your email keeps your data.';
+  const guestText = 'You’re here as a guest. To keep your data, sign up with your email.';
 
   it('from the page for a new password, which guests do not have', async () => {
     app = await startBackendApp(ways);

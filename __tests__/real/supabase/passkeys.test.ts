@@ -101,7 +101,7 @@ describeOwnGoTrue('a passkey, at a real GoTrue,', () => {
     expect([...errorOf(refused), refused.json.error.message]).toEqual([
       422,
       'factor_unavailable',
-      'Your account has as many passkeys as it can have. Remove one first.',
+      'You’ve reached the limit. Remove a passkey first.',
     ]);
   });
 

@@ -114,7 +114,7 @@ describeGoTrue('the words of the pages', () => {
     const browser = openIn(real.app);
     setSession(browser.jar, body);
     await browser.open('/secure');
-    expect(wordsOf(browser)).toContain('You’re here as a guest. Only signing up with your email keeps your data.');
+    expect(wordsOf(browser)).toContain('You’re here as a guest. To keep your data, sign up with your email.');
     const person = newUser();
     await browser.submit({ ...person });
     await openMail(browser, await real.project.mails.take(person.email));

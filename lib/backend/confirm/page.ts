@@ -78,7 +78,7 @@ export function switchPage(site: Site, request: PageRequest, state: SwitchState)
   return showPage(site, request, {
     kind: 'switch_account',
     values: { ...formValues(state), account: account.id, email: account.name, signedInAs },
-    heading: text.switchHeading,
+    heading: signedInAs === undefined ? text.magicLinkHeading : text.switchHeading,
     lead: fillIn(signedInAs === undefined ? text.switchAloneText : text.switchText, names, emphasis),
     error,
     problem: error && formErrorOf(error, text),

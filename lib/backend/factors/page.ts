@@ -50,7 +50,7 @@ export function verifyPage(site: Site, request: PageRequest, state: VerifyState)
   return showPage(site, request, {
     kind: 'verify',
     values: { ...formValues(state), factorId: factor?.id, factorType: factor?.type },
-    heading: text.verifyHeading,
+    heading: factor === undefined && key === undefined ? text.factorsHeading : text.verifyHeading,
     lead: leadOf(site, state),
     ...(state.isSent ? { leadRole: 'status' as const } : {}),
     error: state.error,

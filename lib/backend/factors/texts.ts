@@ -24,14 +24,14 @@ export const factorsTexts = {
   /** `{type}` is the project's own name for it. */
   factorOther: 'Another way ({type})',
   /** A user all of whose second factors need something that these pages cannot ask for. */
-  factorUnavailableHeading: 'Your two-step sign-in can’t be used here',
+  factorUnavailableHeading: 'We can’t check your second step',
   factorUnavailableText:
-    'Your account uses two-step sign-in in a way that this app can’t check: {factors}. So you can’t continue with this account.',
+    'Your account uses two-step sign-in in a way that this app can’t check: {factors}. Contact support, or use another account.',
   factorRejectedHeading: 'Your sign-in has ended',
   factorRejectedText: 'Your code wasn’t accepted. Sign in again, or contact support.',
   factorNeedsEmail: 'An authenticator app needs an email address, and your account has none.',
   factorStillNeeded: 'This is the only one that can be used here. Add an authenticator app before you remove it.',
-  factorsFull: 'Your account has as many of these as it can have. Remove one first.',
+  factorsFull: 'You’ve reached the limit. Remove one first.',
   factorsHeading: 'Two-step sign-in',
   factorsText: 'When you sign in, we also ask for a code from one of these.',
   factorsWithKeysText: 'When you sign in, we also ask for one of these.',
@@ -42,7 +42,7 @@ export const factorsTexts = {
   addAppButton: 'Add an authenticator app',
   addKeyButton: 'Add a security key',
   removeText: 'You won’t be able to use it anymore. We’ll ask for another one when you sign in.',
-  removeLastText: 'It is your only one. Two-step sign-in will be off: we won’t ask for a code when you sign in.',
+  removeLastText: 'It is your only one. Two-step sign-in will be off.',
   enrollHeading: 'Set up your authenticator app',
   /** The three steps. The first names apps that most people can get. */
   enrollAppText: 'Open an authenticator app, such as Google Authenticator or 1Password.',

@@ -36,7 +36,7 @@ export function createPasswordRule(given: number | undefined): PasswordRule {
 export function readNewPassword(fields: Fields, minLength = 1): string {
   const password = readPassword(fields);
   if (Buffer.byteLength(password) > maxPasswordBytes) {
-    const message = `Passwords can be at most ${maxPasswordBytes} bytes long. Choose a shorter one.`;
+    const message = 'This password is too long. Choose a shorter one.';
     throw new FormProblem('password', 'passwordTooLong', message, { code: 'weak_password' });
   }
   // As people count: one for each code point.

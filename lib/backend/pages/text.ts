@@ -24,7 +24,7 @@ const kernelTexts = {
   /** `{count}` is the shortest length that the project accepts, as far as it is known. */
   newPasswordHint: 'At least {count} characters',
   passwordTooShort: 'This password is too short. Use at least {count} characters.',
-  passwordTooLong: 'Passwords can be at most 72 bytes long. Choose a shorter one.',
+  passwordTooLong: 'This password is too long. Choose a shorter one.',
   passwordInBreach: 'This password has appeared in a data breach. Choose another one.',
   passwordTooSimple:
     'This password needs more kinds of characters. Use lowercase and uppercase letters, digits and symbols.',
@@ -50,7 +50,7 @@ const kernelTexts = {
     'It has been used or has expired, or a newer email replaced it. If a second email went to your other address, open its link, too.',
   /** `{app}` is Gmail, Outlook, iCloud Mail or Yahoo Mail. */
   openMail: 'Open {app}',
-  mailHint: 'Didn’t get it? Check your spam folder. If it’s not there, start again in an hour.',
+  mailHint: 'Didn’t get it? Check your spam folder.',
   resendButton: 'Resend email',
   backToSignIn: 'Back to sign-in',
   pleaseSignInHeading: 'Sign in to continue',

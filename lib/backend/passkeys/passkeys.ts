@@ -157,7 +157,7 @@ function rethrowRefused(error: unknown): never {
 
 function tooMany(error: unknown): never {
   if (!isReason(error, 'too_many_passkeys')) throw error;
-  const message = 'Your account has as many passkeys as it can have. Remove one first.';
+  const message = 'You’ve reached the limit. Remove a passkey first.';
   throw new FormProblem('form', 'passkeysFull', message, {
     code: 'factor_unavailable',
     cause: error.cause,

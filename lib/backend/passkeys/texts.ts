@@ -1,7 +1,7 @@
 export const passkeysTexts = {
   passkeyButton: 'Sign in with a passkey',
   passkeyGone: 'This passkey doesn’t exist anymore.',
-  passkeysFull: 'Your account has as many passkeys as it can have. Remove one first.',
+  passkeysFull: 'You’ve reached the limit. Remove a passkey first.',
   /** The project has them switched off. */
   passkeysOff: 'Passkeys aren’t available here.',
   passkeysHeading: 'Passkeys',

@@ -56,7 +56,7 @@ function signUpForm(site: Site, request: PageRequest, state: FormState, focus: s
 function termsPart({ text }: Site, { brand }: PageRequest): Part | undefined {
   const { terms, privacy } = brand.links;
   if (terms === undefined || privacy === undefined) return undefined;
-  const names = { terms: brand.text.terms.plain, privacy: brand.text.privacy.plain };
+  const names = { terms: brand.text.terms.plain, privacy: text.privacyPolicy.plain };
   const anchorOf = (words: string, name: string): Html =>
     html`<a href="${safeHref(name === 'terms' ? terms : privacy)}">${words}</a>`;
   return { part: 'hint', text: fillIn(text.termsLine, names, anchorOf) };
@@ -72,7 +72,7 @@ export function accountExistsPage(
   return showPage(site, request, {
     kind: 'signed_in',
     values: { email: account, returnTo },
-    heading: text.signUpHeading,
+    heading: text.signedInHeading,
     emblem: 'notice',
     lead: fillIn(text.accountExists, { account }, emphasis),
     leadRole: 'alert',

@@ -1,10 +1,11 @@
 export const signUpTexts = {
   signUpHeading: 'Create your account',
   /** To a guest (anonymous session), whose user id stays. A provider's button signs in to another user. */
-  guestText: 'You’re here as a guest. Only signing up with your email keeps your data.',
+  guestText: 'You’re here as a guest. To keep your data, sign up with your email.',
   signUpButton: 'Create account',
-  /** Below that button, where `links.terms` and `links.privacy` are set. `{terms}` and `{privacy}` are the texts of these links. */
+  /** Below that button, where `links.terms` and `links.privacy` are set. `{terms}` is the text `terms`, `{privacy}` is `privacyPolicy`. */
   termsLine: 'By creating an account you agree to our {terms} and {privacy}.',
+  privacyPolicy: 'Privacy Policy',
   toSignUp: 'New here?',
   toSignUpLink: 'Create an account',
   toSignIn: 'Already have an account?',

@@ -1,7 +1,7 @@
 export const ssoTexts = {
   ssoHeading: 'Single sign-on',
   ssoText: 'Sign in with your organization’s account.',
-  ssoHint: 'We find your organization by the part after the @.',
+  ssoHint: 'We find your organization by your email’s domain.',
   ssoButton: 'Continue',
   toSsoLink: 'Single sign-on',
 } satisfies Record<string, string>;
