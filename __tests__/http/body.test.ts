@@ -54,9 +54,10 @@ it.each([
   ]);
 });
 
-it('skips everything that is not a string, and everything inherited', async () => {
-  const body = '{"a":"1","b":2,"c":null,"d":["x"],"e":{"f":"x"},"__proto__":{"g":"x"},"h":true}';
-  expect(await fieldsOf(body, { 'content-type': json })).toEqual([['a', '1']]);
+it('reads what is not a string as empty, and nothing that is null or inherited', async () => {
+  const body = '{"a":"1","b":2,"c":null,"d":["x"],"e":{"f":"x"},"h":true}';
+  const empty = ['b', 'd', 'e', 'h'].map((name) => [name, '']);
+  expect(await fieldsOf(body, { 'content-type': json })).toEqual([['a', '1'], ...empty]);
 });
 
 describe('the field `credential`, a passkey’s answer', () => {
@@ -101,6 +102,8 @@ it.each(['multipart/form-data; boundary=x', 'application/vnd.own+json', undefine
     const body = Object.assign(Object.create(null) as object, { email: 'ada@example.com', tags: ['a'], file: {} });
     expect(await fieldsOf('x', type === undefined ? {} : { 'content-type': type }, setBody(body))).toEqual([
       ['email', 'ada@example.com'],
+      ['tags', ''],
+      ['file', ''],
     ]);
   },
 );

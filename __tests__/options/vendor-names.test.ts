@@ -48,4 +48,11 @@ describe("the providers' own variables", () => {
       expect(() => readBackendOptions({}, environment)).toThrow('anonKey (env BAAS_PUBLISHABLE_KEY) is missing');
     },
   );
+
+  it('seal with a password without its quotes, and open what was sealed with them', () => {
+    const quoted = { ...workos, WORKOS_COOKIE_PASSWORD: `"${theirs}"` };
+    expect(readB2bOptions({}, quoted).passwords).toEqual([theirs, `"${theirs}"`]);
+    expect(readB2bOptions({ cookiePassword: ours }, quoted).passwords).toEqual([ours]);
+    expect(readB2bOptions({}, workos).passwords).toEqual([theirs]);
+  });
 });

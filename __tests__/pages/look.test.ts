@@ -248,6 +248,7 @@ it.each([
   '\'Noto Sans\', "Segoe UI", system-ui',
   '"ヒラギノ角ゴ Pro W3"',
   'ui-rounded,sans-serif',
+  "-apple-system, BlinkMacSystemFont, 'Segoe UI', sans-serif",
 ])('takes %p as a font list', (value) => {
   expect(isFontList(value)).toBe(true);
 });

@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import * as v from 'valibot';
 import { isLoopback } from '../tools/url.ts';
 import { cookieProblems } from '../http/cookie-jar.ts';
-import { isProduction, nameOf, readOptions } from '../options/read.ts';
+import { isProduction, nameOf, readOptions, setVariable, valueOf } from '../options/read.ts';
 import type { NamedVariables } from '../options/read.ts';
 import {
   callback,
@@ -287,7 +287,15 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
   const [first, ...others] = cookiePassword ?? [];
   return first === undefined
     ? { ...options, passwords: [developmentPassword(options.apiKey)], isFallbackPassword: true }
-    : { ...options, passwords: [first, ...others], isFallbackPassword: false };
+    : { ...options, passwords: [first, ...others, ...quotedPassword(input, environment)], isFallbackPassword: false };
+}
+
+/** With the quotes or blanks around it the variable's value sealed cookies before they were taken away: these still open. */
+function quotedPassword(input: B2bAuthOptions | undefined, environment: NodeJS.ProcessEnv): string[] {
+  if (input?.cookiePassword !== undefined) return [];
+  const name = setVariable(environment, b2bVariables.cookiePassword);
+  const [value = '', read] = name === undefined ? [] : [environment[name], valueOf(environment[name])];
+  return value === read ? [] : [value];
 }
 
 /** The client id is part of every sign-in URL: an API key in its place would reach visitors. The values are not printed. */

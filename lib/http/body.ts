@@ -140,7 +140,9 @@ function fieldsOf(body: unknown): Fields {
   return new Map(
     entries.flatMap(([name, value]) => {
       const text = name === 'credential' ? credentialText(value) : value;
-      return typeof text === 'string' ? [[name, text] as const] : [];
+      if (text === undefined || text === null) return [];
+      // What is no text, or comes twice, is there and empty: a POST without it may mean something else.
+      return [[name, typeof text === 'string' ? text : ''] as const];
     }),
   );
 }

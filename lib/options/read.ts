@@ -105,7 +105,7 @@ export function isProduction(environment: Environment): boolean {
 }
 
 /** Without blanks and line breaks around it, nor the quotes that Docker's env files and dashboards keep. */
-function valueOf(text = ''): string {
+export function valueOf(text = ''): string {
   const value = text.trim();
   return /^(["'])(.*)\1$/s.exec(value)?.[2]?.trim() ?? value;
 }

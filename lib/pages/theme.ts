@@ -39,7 +39,7 @@ export function isFontList(value: string): boolean {
 /** CSS Fonts 4 §2.1: quoted, or identifiers that are no keyword of every property. */
 function isFamily(family: string): boolean {
   if (/^(?:inherit|initial|unset|revert|revert-layer|default)$/i.test(family)) return false;
-  return /^(?:(["'])[\p{L}\p{N}][\p{L}\p{M}\p{N} ._-]*\1|[a-z][\w-]*(?: [a-z][\w-]*)*)$/iu.test(family);
+  return /^(?:(["'])[\p{L}\p{N}][\p{L}\p{M}\p{N} ._-]*\1|-?[a-z][\w-]*(?: -?[a-z][\w-]*)*)$/iu.test(family);
 }
 
 /** An option that is a color. */

@@ -39,6 +39,16 @@ describe('adding an authenticator app', () => {
     expect(started.text.length).toBeLessThan(60_000);
   });
 
+  it.each([{ code: 123_456 }, { remove: 5 }, { remove: ['x'] }])(
+    'starts none where a field is no text: %j',
+    async (fields) => {
+      await start();
+      const visitor = await app.signedIn();
+      expect((await visitor.postJson('/auth/enroll', fields)).status).toBeGreaterThanOrEqual(400);
+      expect(app.supabase.factorsOf(ada.email)).toEqual([]);
+    },
+  );
+
   it('gives this session two factors, and says once, on the way back, why a second one helps', async () => {
     await start();
     const visitor = await app.signedIn();

@@ -60,6 +60,12 @@ it.each<[string, (visitor: Visitor) => unknown]>([
   expect([answer.status, answer.headers.location]).toEqual([302, '/account']);
 });
 
+it('comes with a front end on another origin, too, and leads on there', async () => {
+  const visitor = await start({ options: { frontendOrigin: 'https://front.example' } });
+  const { location } = await signIn(visitor);
+  expect(location).toContain('/auth/passkeys?offer=yes&returnTo=%2Faccount');
+});
+
 it('a JSON client is never asked', async () => {
   const visitor = await start();
   const answer = await visitor.postJson('/auth/login', { ...ada, returnTo: '/account' });

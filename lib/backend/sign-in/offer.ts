@@ -14,7 +14,7 @@ export function withOffer(
   { returnTo, next }: { readonly returnTo: string; readonly next: string },
 ): string {
   const isOwn = backend.settings.pages.signIn !== undefined;
-  if (request.wantsJson || isOwn || next !== returnTo || leadsToOwnPage(request, returnTo)) return next;
+  if (request.wantsJson || isOwn || next !== request.urlOf(returnTo) || leadsToOwnPage(request, returnTo)) return next;
   const offered = backend.signIn.map(({ offer }) => offer?.(backend, request, returnTo));
   return offered.find((url) => url !== undefined) ?? next;
 }
