@@ -131,7 +131,7 @@ export const errorTable = {
   },
   sign_in_not_fresh: {
     status: 403,
-    message: 'This needs a new sign-in, but you were signed in with an earlier one. Sign out, then try again.',
+    message: 'This needs a new sign-in, but you were signed in with an earlier one. Sign in again.',
     when: 'The sign-in that a guard’s `maxAge` asked for was not a new one.',
   },
   cross_site_request: {

@@ -38,8 +38,7 @@ export const de: Translation = {
     'Dieses Konto kann hier nicht verwendet werden. Verwenden Sie ein anderes oder bitten Sie die Administration um Zugriff.',
   second_factor_required:
     'Diese Seite verlangt die Bestätigung in zwei Schritten. Bestätigen Sie Ihre Identität, um fortzufahren.',
-  sign_in_not_fresh:
-    'Hier ist eine neue Anmeldung nötig, aber Sie waren noch angemeldet. Melden Sie sich ab und versuchen Sie es erneut.',
+  sign_in_not_fresh: 'Hier ist eine neue Anmeldung nötig, aber Sie waren noch angemeldet. Melden Sie sich erneut an.',
   cross_site_request:
     'Diese Anfrage kam von einer anderen Website. Öffnen Sie diese Website selbst und versuchen Sie es erneut.',
   prefetch_refused: 'Diese Seite kann nicht im Hintergrund geladen werden. Öffnen Sie sie direkt.',

@@ -32,7 +32,7 @@ export const es: Translation = {
   not_accepted: 'Esta cuenta no se puede usar aquí. Usa otra cuenta o pide acceso a un administrador.',
   second_factor_required: 'Esta página requiere la verificación en dos pasos. Confirma que eres tú para continuar.',
   sign_in_not_fresh:
-    'Aquí hace falta un nuevo inicio de sesión, pero ya tenías una sesión iniciada. Cierra sesión e inténtalo de nuevo.',
+    'Aquí hace falta un nuevo inicio de sesión, pero ya tenías una sesión iniciada. Vuelve a iniciar sesión.',
   cross_site_request: 'Esta solicitud procede de otro sitio. Abre este sitio directamente e inténtalo de nuevo.',
   prefetch_refused: 'Esta página no se puede cargar en segundo plano. Ábrela directamente.',
   email_not_confirmed: 'Confirma primero tu correo electrónico con el enlace de un mensaje nuestro.',

@@ -36,7 +36,7 @@ export const fr: Translation = {
     'Ce compte ne peut pas être utilisé ici. Utilisez un autre compte ou demandez à un administrateur de vous donner accès.',
   second_factor_required: 'Cette page nécessite la validation en deux étapes. Confirmez votre identité pour continuer.',
   sign_in_not_fresh:
-    'Une nouvelle connexion est nécessaire ici, mais une session était déjà ouverte. Déconnectez-vous, puis réessayez.',
+    'Une nouvelle connexion est nécessaire ici, mais une session était déjà ouverte. Reconnectez-vous.',
   cross_site_request: 'Cette demande vient d’un autre site. Ouvrez ce site vous-même et réessayez.',
   prefetch_refused: 'Cette page ne peut pas être chargée en arrière-plan. Ouvrez-la directement.',
   email_not_confirmed:

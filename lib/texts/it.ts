@@ -35,7 +35,7 @@ export const it: Translation = {
   not_accepted: 'Questo account non può essere usato qui. Usa un altro account o chiedi l’accesso a un amministratore.',
   second_factor_required:
     'Questa pagina richiede la verifica in due passaggi. Conferma la tua identità per continuare.',
-  sign_in_not_fresh: 'Qui serve un nuovo accesso, ma quello precedente era ancora attivo. Esci e riprova.',
+  sign_in_not_fresh: 'Qui serve un nuovo accesso, ma quello precedente era ancora attivo. Accedi di nuovo.',
   cross_site_request: 'Questa richiesta proviene da un altro sito. Apri questo sito direttamente e riprova.',
   prefetch_refused: 'Questa pagina non può essere caricata in background. Aprila direttamente.',
   email_not_confirmed: 'Conferma prima il tuo indirizzo email con il link contenuto in una nostra email.',

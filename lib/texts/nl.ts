@@ -34,7 +34,7 @@ export const nl: Translation = {
     'Dit account kan hier niet worden gebruikt. Gebruik een ander account of vraag een beheerder om toegang.',
   second_factor_required:
     'Deze pagina vraagt om verificatie in twee stappen. Bevestig dat jij het bent om door te gaan.',
-  sign_in_not_fresh: 'Hier moet je opnieuw inloggen, maar je was nog ingelogd. Log uit en probeer het opnieuw.',
+  sign_in_not_fresh: 'Hier moet je opnieuw inloggen, maar je was nog ingelogd. Log opnieuw in.',
   cross_site_request: 'Dit verzoek kwam van een andere site. Open deze site zelf en probeer het opnieuw.',
   prefetch_refused: 'Deze pagina kan niet op de achtergrond worden geladen. Open de pagina rechtstreeks.',
   email_not_confirmed: 'Bevestig eerst je e-mailadres met de link in een e-mail van ons.',

@@ -32,7 +32,7 @@ export const pl: Translation = {
   insufficient_scope: 'Ta aplikacja nie otrzymała potrzebnego uprawnienia. Połącz ją ponownie i wyraź zgodę.',
   not_accepted: 'Tego konta nie można tutaj użyć. Użyj innego konta lub poproś administratora o dostęp.',
   second_factor_required: 'Ta strona wymaga weryfikacji dwuetapowej. Potwierdź swoją tożsamość, aby kontynuować.',
-  sign_in_not_fresh: 'To wymaga nowego logowania, a nadal obowiązuje poprzednie. Wyloguj się i spróbuj ponownie.',
+  sign_in_not_fresh: 'To wymaga nowego logowania, a nadal obowiązuje poprzednie. Zaloguj się jeszcze raz.',
   cross_site_request: 'To żądanie pochodzi z innej witryny. Otwórz naszą witrynę bezpośrednio i spróbuj ponownie.',
   prefetch_refused: 'Tej strony nie można wczytać w tle. Otwórz ją bezpośrednio.',
   email_not_confirmed: 'Najpierw potwierdź swój adres e-mail za pomocą linku z wiadomości od nas.',

@@ -29,8 +29,7 @@ export const pt: Translation = {
   insufficient_scope: 'Este aplicativo não recebeu a permissão necessária. Conecte-o novamente e permita o acesso.',
   not_accepted: 'Esta conta não pode ser usada aqui. Use outra conta ou peça acesso a um administrador.',
   second_factor_required: 'Esta página exige a verificação em duas etapas. Confirme que é você para continuar.',
-  sign_in_not_fresh:
-    'Aqui é necessário um novo login, mas sua sessão anterior ainda estava aberta. Saia da conta e tente novamente.',
+  sign_in_not_fresh: 'Aqui é necessário um novo login, mas sua sessão anterior ainda estava aberta. Entre de novo.',
   cross_site_request: 'Esta solicitação veio de outro site. Abra este site diretamente e tente novamente.',
   prefetch_refused: 'Esta página não pode ser carregada em segundo plano. Abra-a diretamente.',
   email_not_confirmed: 'Confirme primeiro seu e-mail com o link de uma mensagem nossa.',

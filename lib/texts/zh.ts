@@ -26,7 +26,7 @@ export const zh: Translation = {
   insufficient_scope: '此应用未获得所需的权限。请重新连接并允许。',
   not_accepted: '此账号无法在这里使用。请使用其他账号，或向管理员申请访问权限。',
   second_factor_required: '此页面需要两步验证。请完成验证后继续。',
-  sign_in_not_fresh: '此操作需要重新登录，但您仍处于之前的登录状态。请退出登录后重试。',
+  sign_in_not_fresh: '此操作需要重新登录，但您仍处于之前的登录状态。请再次登录。',
   cross_site_request: '此请求来自其他网站。请直接打开本网站后重试。',
   prefetch_refused: '此页面无法在后台加载。请直接打开。',
   email_not_confirmed: '请先通过我们邮件中的链接验证您的邮箱。',
