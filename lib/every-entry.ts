@@ -15,6 +15,7 @@ export type { Nonce } from './doors/store-session/nonce.ts';
 export type { CookieOptions } from './options/shared.ts';
 export type { PageKind, PageLinks } from './pages/page.ts';
 export type { PagesOptions } from './pages/options.ts';
+export type { PageTheme } from './pages/theme.ts';
 export type { BuiltInPage, PageField, RenderPage } from './pages/view.ts';
 export type { SharedTextKey } from './pages/texts.ts';
 export { authInfo, protectResource } from './doors/resource/index.ts';

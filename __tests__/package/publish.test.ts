@@ -105,7 +105,7 @@ const contents: readonly string[] = [
     (path) =>
       !/^docs\/(?:(?:README|comparison|contributing|faq|moving|other-services|proofs|releasing|reliability|security|texts|troubleshooting|watching)\.md$|(?:contributing|moving)\/)/.test(
         path,
-      ),
+      ) && !manifest.files.includes(`!${path}`),
   ),
   ...declared.flatMap((name) => [`dist/${name}.js`, `dist/${name}.d.ts`]),
   ...undeclared.map((name) => `dist/${name}.js`),

@@ -149,7 +149,7 @@ const pathEntries = {
 
 /** A value that a copy often brings something with. */
 const credential = (what: string) =>
-  v.pipe(text(what), v.regex(/^[\w.-]*$/, `holds blanks, quotes or a line break: ${what}`), v.description(what));
+  v.pipe(text(what), v.regex(/^[^\s"'`]*$/, `holds blanks, quotes or a line break: ${what}`), v.description(what));
 
 const ownEntries = {
   /** WorkOS client id. Required. Env `B2B_CLIENT_ID`, last `WORKOS_CLIENT_ID`. */

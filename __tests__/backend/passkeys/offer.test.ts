@@ -1,5 +1,6 @@
 import { ada, postForm } from '../../support/backend-app.ts';
 import type { BackendApp, BackendAppSetup } from '../../support/backend-app.ts';
+import { itAtRoot } from '../../support/only.ts';
 import { addPasskey, startPasskeyApp } from '../../support/passkeys.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
 
@@ -77,15 +78,20 @@ it('a JSON client is never asked', async () => {
   expect((await visitor.getJson('/auth/passkeys?offer=yes')).json).toEqual({ passkeys: [] });
 });
 
+itAtRoot('the way where onSignIn leads is not interrupted', async () => {
+  const visitor = await start({ options: { onSignIn: () => ({ redirectTo: '/welcome' }) } });
+  const answer = await signIn(visitor);
+  expect([answer.status, answer.headers.location]).toEqual([303, '/welcome']);
+});
+
 it.each<[string, BackendAppSetup, string]>([
   ['a consent', { options: { oauthConsent: true } }, '/oauth/consent?authorization_id=a'],
-  ['another page of ours', {}, '/auth/passkeys?returnTo=/account'],
-  ['where onSignIn leads', { options: { onSignIn: () => ({ redirectTo: '/welcome' }) } }, '/welcome'],
+  ['another page of ours', {}, '/auth/passkeys?returnTo=%2Faccount'],
   ['a page after the application’s own sign-in page', { options: { pages: { signIn: '/hello' } } }, '/account'],
   ['everything without passkeys', { options: { signInMethods: ['password'] } }, '/account'],
 ])('the way to %s is not interrupted', async (_name, setup, to) => {
   const visitor = await start(setup);
-  const answer = await signIn(visitor, to === '/welcome' ? '/account' : to);
+  const answer = await signIn(visitor, to);
   expect([answer.status, answer.headers.location]).toEqual([303, to]);
   expect(answer.setCookies.some((line) => line.includes('-offer='))).toBe(false);
 });
