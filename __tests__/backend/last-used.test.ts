@@ -117,7 +117,7 @@ it('pages.render gets the name of the way, and no other value of the cookie', as
       ...everyWay.options,
       pages: {
         render: (_req, res, page) => {
-          res.json({ kind: page.kind, lastUsed: page.lastUsed });
+          res.end(JSON.stringify({ kind: page.kind, lastUsed: page.lastUsed }));
           return true;
         },
       },

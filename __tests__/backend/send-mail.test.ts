@@ -75,7 +75,7 @@ describe('a call that may send an email', () => {
   });
 
   it('ends the session of a sign-up that finishes after the answer', async () => {
-    await start({ options: { mailAnswerMs: 20, timeoutMs: 200 } });
+    await start({ options: { mailAnswerMs: 20, timeoutMs: 1_000 } });
     const gate = app.supabase.gate('signup');
     expect((await app.visitor().postJson('/auth/signup', eve)).status).toBe(503);
     gate.open();

@@ -8,6 +8,7 @@ import type { BackendAuthOptions } from '../../lib/backend/index.ts';
 import { ada, startBackendApp } from '../support/backend-app.ts';
 import { closeAfterEach } from '../support/close-after-each.ts';
 import type { Host } from '../support/hosts.ts';
+import { describeAtRoot, itWithoutProxy } from '../support/only.ts';
 import { createShared } from '../support/shared-memory.ts';
 import { until } from '../support/until.ts';
 import type { Visitor } from '../support/visitor.ts';
@@ -119,20 +120,23 @@ describe('a slow response', () => {
     expect((await answer).setCookies).toHaveLength(1);
   });
 
-  it('asks the other processes no more once its connection is closed', async () => {
-    const { coordinator, one, pass, cookie, answer, release } = await startTwo();
-    const take = jest.spyOn(coordinator, 'take');
-    const request = http.get(`${one.origin}/slow`, { headers: { cookie } }).on('error', () => undefined);
-    await until(() => one.waiting() === 2);
-    await pass(1_000);
-    expect(take).toHaveBeenCalledTimes(2);
-    request.destroy();
-    await new Promise((resolve) => request.once('close', resolve));
-    await pass(1_000);
-    await pass(1_000);
-    expect(take).toHaveBeenCalledTimes(4);
-    release();
-    await answer;
+  // The request has neither a prefix nor a proxy's headers.
+  describeAtRoot('over plain http', () => {
+    itWithoutProxy('asks the other processes no more once its connection is closed', async () => {
+      const { coordinator, one, pass, cookie, answer, release } = await startTwo();
+      const take = jest.spyOn(coordinator, 'take');
+      const request = http.get(`${one.origin}/slow`, { headers: { cookie } }).on('error', () => undefined);
+      await until(() => one.waiting() === 2);
+      await pass(1_000);
+      expect(take).toHaveBeenCalledTimes(2);
+      request.destroy();
+      await new Promise((resolve) => request.once('close', resolve));
+      await pass(1_000);
+      await pass(1_000);
+      expect(take).toHaveBeenCalledTimes(4);
+      release();
+      await answer;
+    });
   });
 
   it('asks the other processes once a second, until it is sent', async () => {

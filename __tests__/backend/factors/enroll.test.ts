@@ -71,7 +71,7 @@ describe('adding an authenticator app', () => {
   });
 
   it.each<[string, string]>([
-    ['another page of ours, such as a consent', '/auth/passkeys?returnTo=/account'],
+    ['another page of ours, such as a consent', '/auth/passkeys?returnTo=%2Faccount'],
     ['the application, after a second factor that is not the first', '/account'],
   ])('goes on at once to %s', async (_name, returnTo) => {
     await start({ options: { signInMethods: ['password', 'passkey'] } });
