@@ -150,6 +150,38 @@ describe('what a process knows of a token', () => {
     expect(tokens).toEqual(['e', 'd', 'd', 'e']);
   });
 
+  it('never leads back either where only the length of the way says what came before', async () => {
+    const { clock, shared, one, two } = setUpTwo();
+    const third = setUp({ shared, clock });
+    await one.exchange('a', to('b'));
+    await two.exchange('a', never);
+    two.refresh.follow('b', to('c'));
+    await told();
+    await third.exchange('b', never);
+    await third.exchange('c', to('d'), ['b']);
+    await told();
+    clock.advance(1_000);
+    // It has learned of two steps at once, and nothing of the token in between.
+    expect((await one.exchange('a', never)).answer).toEqual(to('d'));
+    expect(await one.exchange('d', to('e'), ['a'])).toEqual({ answer: to('e'), isNew: true });
+  });
+
+  it('never leads back either where the way goes by the token of another request', async () => {
+    const { clock, shared, one, two } = setUpTwo();
+    const third = setUp({ shared, clock });
+    await two.exchange('z', to('a'));
+    await one.exchange('a', to('b'));
+    await two.exchange('a', never, ['z']);
+    two.refresh.follow('b', to('c'));
+    await told();
+    await third.exchange('z', never);
+    await third.exchange('c', to('d'), ['z']);
+    await told();
+    clock.advance(1_000);
+    expect((await one.exchange('a', never)).answer).toEqual(to('d'));
+    expect(await one.exchange('d', to('e'), ['a'])).toEqual({ answer: to('e'), isNew: true });
+  });
+
   it('is asked for once, however many late requests come at once', async () => {
     const { clock, shared, one } = setUpTwo();
     await one.exchange('a', to('b'));
