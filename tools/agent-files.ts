@@ -9,7 +9,7 @@ import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { codeBlocks } from '../__tests__/support/markdown.ts';
-import { repositoryPath } from './site/links.ts';
+import { isForContributors, repositoryPath } from './site/links.ts';
 
 const read = (path: string): string => readFileSync(path, 'utf8');
 
@@ -29,7 +29,7 @@ export interface PageGroup {
   readonly pages: readonly ListedPage[];
 }
 
-/** The pages of docs/ in the order and under the headings of docs/README.md, then the recipes. Each page is listed once. */
+/** The users' pages of docs/ under the headings of docs/README.md, with the guides for a move and the recipes. Each is listed once. */
 export function documentation(): readonly PageGroup[] {
   const seen = new Set<string>(['docs/README.md']);
   const take = (list: string, text: string): ListedPage[] =>
@@ -37,6 +37,7 @@ export function documentation(): readonly PageGroup[] {
       [...line.matchAll(/\]\(([^)\s#]+\.md)(?:#[^)]*)?\)/g)].flatMap(([, target = '']) => {
         const path = repositoryPath(target, list);
         if (path === undefined || !path.startsWith('docs/') || !existsSync(path) || seen.has(path)) return [];
+        if (isForContributors(path)) return [];
         seen.add(path);
         const link = target.startsWith('https:') ? target : path;
         return [{ path, link, ...describePage(path, /^\| +(.+?) +\| \[[^|]*\|$/.exec(line)?.[1]) }];
@@ -49,10 +50,8 @@ export function documentation(): readonly PageGroup[] {
   const groups = sections.map(({ heading, text }) => ({ heading, pages: take('docs/README.md', text) }));
   const moving = { heading: 'Moving here', pages: take('docs/moving.md', read('docs/moving.md')) };
   const recipes = { heading: 'Recipes', pages: take('docs/recipes/README.md', read('docs/recipes/README.md')) };
-  const isForReaders = ({ heading }: PageGroup): boolean => heading !== 'Contribute';
-  return [...groups.filter(isForReaders), moving, recipes, ...groups.filter((group) => !isForReaders(group))].filter(
-    ({ pages }) => pages.length > 0,
-  );
+  const isReference = ({ heading }: PageGroup): boolean => heading === 'Look up';
+  return [...groups.filter((group) => !isReference(group)), moving, recipes, ...groups.filter(isReference)];
 }
 
 /** @param task what a table says that the page is for */

@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { llmsText } from './agent-files.ts';
-import { siteLink, sitePath } from './site/links.ts';
+import { isForContributors, siteLink, sitePath } from './site/links.ts';
 
 const address = 'https://express-auth-adapters.github.io/express-auth-adapters';
 const out = 'reports/site';
@@ -44,7 +44,7 @@ run('vitepress', 'build', 'tools/site');
 run('typedoc', '--logLevel', 'Warn');
 cpSync('reports/api', join(out, 'api'), { recursive: true });
 
-const pages = globSync('docs/**/*.md');
+const pages = globSync('docs/**/*.md').filter((path) => !isForContributors(path));
 for (const path of pages) write(sitePath(path), markdownOf(path));
 const skill = 'skills/express-auth-adapters/SKILL.md';
 write(skill, readFileSync(skill, 'utf8'));
@@ -52,4 +52,6 @@ write(
   'llms.txt',
   llmsText(({ path }) => `${address}/${sitePath(path)}`),
 );
-console.log(`${pages.length} pages in ${out}`);
+console.log(
+  `${pages.length} pages in ${out}. To read them: tools/node_modules/.bin/vitepress preview tools/site, then http://localhost:4173/express-auth-adapters/`,
+);

@@ -6,7 +6,7 @@ import * as redis from 'express-auth-adapters/redis';
 import * as testing from 'express-auth-adapters/testing';
 import { errorTable } from '../../lib/error-table.ts';
 import { documentation, llmsText } from '../../tools/agent-files.ts';
-import { blob } from '../../tools/site/links.ts';
+import { blob, isForContributors } from '../../tools/site/links.ts';
 
 const skillPath = 'skills/express-auth-adapters/SKILL.md';
 const skill = readFileSync(skillPath, 'utf8');
@@ -19,9 +19,9 @@ it('llms.txt, AGENTS.md and the skill say what docs/ and their templates say', (
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-it('llms.txt lists each page once, with its title and what it is for: a packed page by its path', () => {
+it('llms.txt lists each page for users once, with its title and what it is for: a packed page by its path', () => {
   const { files } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly files: readonly string[] };
-  const pages = globSync('docs/**/*.md').filter((path) => path !== 'docs/README.md');
+  const pages = globSync('docs/**/*.md').filter((path) => path !== 'docs/README.md' && !isForContributors(path));
   const isPacked = (path: string) => !files.some((name) => `!${path}`.startsWith(name) && name.startsWith('!'));
   const links = pages.map((path) => (isPacked(path) ? path : `${blob}${path}`));
   const lines = [...readFileSync('llms.txt', 'utf8').matchAll(/^- \[([^\]]+)\]\(([^)]+)\): (.+)$/gm)];
@@ -41,7 +41,9 @@ it('the list for a site has absolute addresses', () => {
   const text = llmsText(({ path }) => `https://example.com/${path}`);
   expect(text).toContain('](https://example.com/docs/guards.md)');
   expect(text).not.toMatch(/\]\((?!https:)/);
-  expect(documentation().map(({ heading }) => heading)).toEqual(expect.arrayContaining(['Start', 'Recipes']));
+  expect(documentation().map(({ heading }) => heading)).toEqual(
+    expect.arrayContaining(['Guide', 'Tasks', 'Recipes', 'Look up']),
+  );
 });
 
 it('the skill has the front matter that agents read: its folder’s name, and when to use it', () => {

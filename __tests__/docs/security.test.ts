@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 const page = readFileSync('docs/security.md', 'utf8');
-const evidence = readFileSync('docs/proofs.md', 'utf8');
+const evidence = readFileSync('docs/contributing/proofs.md', 'utf8');
 const sectionOf = (heading: string): string =>
   `${page}\n${evidence}`.split(/^## /m).find((section) => section.startsWith(`${heading}\n`)) ?? '';
 

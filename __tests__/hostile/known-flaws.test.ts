@@ -33,7 +33,7 @@ async function signedIn(): Promise<Visitor> {
   return visitor;
 }
 
-// Known vulnerabilities of other libraries, by name. docs/proofs.md lists them all.
+// Known vulnerabilities of other libraries, by name. docs/contributing/proofs.md lists them all.
 
 it('reflected XSS via error_description: a provider’s words are never shown', async () => {
   const words = '<script>alert(1)</script>" onload=alert(2) \u2028{{7*7}}';

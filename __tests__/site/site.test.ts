@@ -8,7 +8,7 @@ import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
 import { serve } from '../support/servers.ts';
 import type { RunningServer } from '../support/servers.ts';
-import { sitePath } from '../../tools/site/links.ts';
+import { isForContributors, sitePath } from '../../tools/site/links.ts';
 
 // Building the site and reading each page take their time.
 jest.setTimeout(180_000);
@@ -33,7 +33,7 @@ function fileOf(pathname: string): string | undefined {
   return candidates.find((path) => existsSync(path) && statSync(path).isFile());
 }
 
-const source = globSync('docs/**/*.md');
+const source = globSync('docs/**/*.md').filter((path) => !isForContributors(path));
 /** The pages' paths below the base, without an ending: `guards`, `recipes/index`. */
 const pages = source.map((path) => sitePath(path).slice(0, -'.md'.length)).sort();
 const withDiagram = source.filter((path) => readFileSync(path, 'utf8').includes('```mermaid'));
@@ -200,6 +200,32 @@ describe('the site', () => {
     expect(await result.getAttribute('href')).toContain('troubleshooting.html#the-redirect-uri-is-refused');
     await page.keyboard.press('Enter');
     await page.waitForURL(/troubleshooting\.html#the-redirect-uri-is-refused$/);
+  });
+
+  it.each([
+    ['google login', 'tasks.html#sign-in-with-google-and-github'],
+    ['2fa', 'second-factor.html'],
+  ])('finds "%s", which the pages call otherwise', async (words, found) => {
+    await page.goto(urlOf(''));
+    await page.waitForLoadState('networkidle');
+    await page.keyboard.press('Control+k');
+    await page.locator('.VPLocalSearchBox input').fill(words);
+    const result = page.locator('.VPLocalSearchBox .result').first();
+    await result.waitFor();
+    expect(await result.getAttribute('href')).toContain(found);
+  });
+
+  it('has a front page that leads to both quickstarts and shows a page', async () => {
+    await page.goto(urlOf(''));
+    const ways = page.locator('.front-page .way');
+    expect(
+      await ways.evaluateAll((found) => (found as unknown as { pathname: string }[]).map(({ pathname }) => pathname)),
+    ).toEqual(['supabase', 'workos'].map((name) => `${base}quickstart-${name}.html`));
+    expect(
+      await page
+        .locator('.front-page img')
+        .evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth),
+    ).toBeGreaterThan(0);
   });
 
   it('is readable on a large screen, with sidebar and outline, light and dark', async () => {

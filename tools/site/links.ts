@@ -4,6 +4,11 @@ export const repository = 'https://github.com/express-auth-adapters/express-auth
 /** What is not packed is linked by its address here. */
 export const blob = `${repository}/blob/main/`;
 
+/** Pages for the people who work on the package. They stay in the repository: no page of the site, no line of llms.txt. */
+export function isForContributors(path: string): boolean {
+  return /^docs\/contributing(?:\/|\.md$)/.test(path);
+}
+
 /** Where the Markdown of a page is on the site: `docs/recipes/README.md` becomes `recipes/index.md`. */
 export function sitePath(path: string): string {
   return path.replace(/^docs\//, '').replace(/(^|\/)README\.md$/, '$1index.md');
@@ -25,7 +30,7 @@ export function siteLink(target: string, page: string): string {
   const [file = '', anchor = ''] = target.split(/(?=#)/);
   const path = repositoryPath(file, page);
   if (path === undefined) return target;
-  if (!/^docs\/.*\.md$/.test(path)) return `${blob}${path}${anchor}`;
+  if (!/^docs\/.*\.md$/.test(path) || isForContributors(path)) return `${blob}${path}${anchor}`;
   const relative = posix.relative(posix.dirname(sitePath(page)), sitePath(path));
   return `${relative.startsWith('.') ? '' : './'}${relative}${anchor}`;
 }

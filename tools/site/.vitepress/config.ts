@@ -14,6 +14,24 @@ const slugify = (heading: string): string =>
     .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-');
 
+/** People look for "login" and "2fa"; the pages say "sign in" and "second factor". The search knows each word without punctuation. */
+const processTerm = (term: string): string => {
+  const word = term.toLowerCase();
+  const said: Record<string, string> = {
+    login: 'sign',
+    log: 'sign',
+    signin: 'sign',
+    logout: 'sign',
+    mfa: 'factor',
+    '2fa': 'factor',
+  };
+  return said[word] ?? word;
+};
+
+/** A list of texts or options has every word; a task has the answer. */
+const boostDocument = (id: string): number =>
+  /\/(?:texts|options|errors)\./.test(id) ? 0.2 : id.includes('/tasks.') ? 2 : 1;
+
 const byTask = documentation().map(({ heading, pages }) => ({
   text: heading,
   items: pages.map(({ path, title }) => ({ text: title, link: `/${sitePath(path).replace(/index\.md$|\.md$/, '')}` })),
@@ -28,20 +46,27 @@ export default defineConfig({
   srcDir: '../../docs',
   outDir: '../../reports/site',
   cacheDir: '../../reports/site-cache',
+  srcExclude: ['contributing.md', 'contributing/**'],
   rewrites: { 'README.md': 'index.md', 'recipes/README.md': 'recipes/index.md' },
   sitemap: { hostname: 'https://express-auth-adapters.github.io/express-auth-adapters/' },
   ignoreDeadLinks: 'localhostLinks',
   vite: { publicDir: '../reports/site-public' },
+  transformPageData: ({ relativePath }) => (relativePath === 'index.md' ? { title: 'Sign-in for Express' } : {}),
   transformHead: ({ page }) => [['link', { rel: 'alternate', type: 'text/markdown', href: `${base}${page}` }]],
   themeConfig: {
     nav: [
-      { text: 'WorkOS', link: '/quickstart-workos' },
       { text: 'Supabase', link: '/quickstart-supabase' },
+      { text: 'WorkOS', link: '/quickstart-workos' },
+      { text: 'Tasks', link: '/tasks' },
+      { text: 'Recipes', link: '/recipes/' },
       { text: 'API', link: '/api/', target: '_self' },
     ],
     sidebar: [{ text: 'Overview', link: '/' }, ...byTask],
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: { miniSearch: { options: { processTerm }, searchOptions: { boostDocument } } },
+    },
     notFound: {
       title: 'This page does not exist',
       quote: 'It may have moved. Look for it in the overview, or search.',
@@ -70,6 +95,13 @@ export default defineConfig({
             );
           }
         }
+      });
+      // The first page of the site has more than a heading.
+      md.core.ruler.push('front-page', (state) => {
+        if (state.env.relativePath !== 'index.md') return;
+        const heading = new state.Token('html_block', '', 0);
+        heading.content = '<FrontPage />\n';
+        state.tokens.splice(0, 3, heading);
       });
       // A heading without text says nothing to a screen reader.
       md.core.ruler.push('empty-headers', ({ tokens }) => {

@@ -3,6 +3,7 @@ import type { Theme } from 'vitepress';
 import DefaultTheme from 'vitepress/theme-without-fonts';
 import { h } from 'vue';
 import { Diagram } from './diagram.ts';
+import { FrontPage } from './front-page.ts';
 import './style.css';
 
 /** The page's source: for agents, and for people who want to copy it. */
@@ -21,5 +22,6 @@ export default {
   Layout: () => h(DefaultTheme.Layout, null, { 'doc-footer-before': () => h(MarkdownLink) }),
   enhanceApp: ({ app }) => {
     app.component('Diagram', Diagram);
+    app.component('FrontPage', FrontPage);
   },
 } satisfies Theme;
