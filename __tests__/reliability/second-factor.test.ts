@@ -123,29 +123,57 @@ describe('an outage between the two factors', () => {
   });
 });
 
-describe.each(['strict', 'parent'] as const)('a lost answer to a code (reuse of tokens: %s)', (reuse) => {
+describe.each(['strict', 'parent'] as const)('a session of before a code (reuse of tokens: %s)', (reuse) => {
   const minute = 60_000;
+  let isLost = false;
   beforeEach(async () => {
+    isLost = false;
     await app.close();
     app = await startBackendApp({
       standIn: { reuse },
+      before: (host) =>
+        host.use((req, res, next) => {
+          // The work is done, and its response breaks off before the head.
+          if (isLost && req.url === '/auth/verify') res.writeHead = res.end = () => res.destroy();
+          next();
+        }),
       after: (host) => host.get('/vault', requireSession({ aal: 'aal2' }), (_req, res) => sendText(res, 'vault')),
     });
   });
 
+  /** @returns a browser that has sent a code, and still has its cookies of before */
+  async function sendCode(beforeMs: number): Promise<Visitor> {
+    const visitor = await app.signedIn();
+    const factor = app.supabase.addFactor(ada.email);
+    app.clock.advance(beforeMs);
+    const sent = new Map(visitor.cookies);
+    await postForm(visitor, '/auth/verify', { code: app.supabase.codeOf(factor) }).catch(() => undefined);
+    visitor.cookies.clear();
+    for (const [name, value] of sent) visitor.cookies.set(name, value);
+    return visitor;
+  }
+
   it.each([
     ['had expired', 61 * minute, minute],
     ['expires meanwhile', minute, 61 * minute],
-  ])('costs no session whose token %s', async (_title, before, after) => {
-    const visitor = await app.signedIn();
-    const factor = app.supabase.addFactor(ada.email);
-    app.clock.advance(before);
-    const sent = new Map(visitor.cookies);
-    await postForm(visitor, '/auth/verify', { code: app.supabase.codeOf(factor) });
-    visitor.cookies.clear();
-    for (const [name, value] of sent) visitor.cookies.set(name, value);
+  ])('goes on with its tokens where the response is lost and the token %s', async (_title, before, after) => {
+    isLost = true;
+    const visitor = await sendCode(before);
     app.clock.advance(after);
     expect([(await visitor.get('/account')).status, (await visitor.get('/vault')).text]).toEqual([200, 'vault']);
+  });
+
+  it('gets them for 25 seconds from the response on', async () => {
+    const visitor = await sendCode(61 * minute);
+    app.clock.advance(25_000);
+    expect((await visitor.get('/vault')).text).toBe('vault');
+  });
+
+  it('gets them from the provider alone afterward, though no request has shown them', async () => {
+    const visitor = await sendCode(minute);
+    app.clock.advance(61 * minute);
+    // One that takes the token of before again gives the newest ones.
+    expect((await visitor.get('/vault')).status).toBe(reuse === 'parent' ? 200 : 307);
   });
 });
 

@@ -10,6 +10,7 @@ import type { Session } from '../../lib/types.ts';
 type Content = string;
 
 const notAsked = () => Promise.reject(new Error('not asked'));
+const delivery = { onDelivered: () => undefined };
 const allowance = { spend: notAsked, refresh: notAsked };
 
 const ada = {
@@ -58,7 +59,10 @@ function setUp({ left = [], verdict = { kind: 'live', session: ada }, fits = tru
         steps.push(`replace ${String(header)} by ${String(sessionId)}`);
         return Promise.resolve({ sessions: left, allowance });
       },
-      notePlaced: ({ sessionId }) => void steps.push(`note ${String(sessionId)}`),
+      notePlaced({ sessionId }) {
+        steps.push(`note ${String(sessionId)}`);
+        return delivery;
+      },
     },
     emit: (event, startedAt) => void events.push([event, startedAt]),
   };
@@ -96,7 +100,7 @@ const replaced = 'replace session=old by new';
 
 it('a session that is stored replaces the former one, and is looked up before and afterward', async () => {
   const { steps, placed } = place();
-  expect(await placed).toEqual([{ name: 'session', value: 'tokens' }]);
+  expect(await placed).toEqual({ writes: [{ name: 'session', value: 'tokens' }], delivery });
   expect(steps).toEqual(['check new', replaced, 'check new', 'note new']);
 });
 

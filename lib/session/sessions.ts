@@ -15,7 +15,7 @@ import { createOutageReport, watchRefusals } from './outages.ts';
 import { boundCoordinator } from './coordinator.ts';
 import type { SharedCoordinator } from './coordinator.ts';
 import { deletionOf, deliveryOf } from './refresh/delivery.ts';
-import type { Currency } from './refresh/delivery.ts';
+import type { Delivery } from './refresh/delivery.ts';
 import { createRenew } from './refresh/renewal.ts';
 import { createResolve } from './resolve.ts';
 import type { Resolve } from './resolve.ts';
@@ -98,10 +98,10 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * or older.
    */
   noteExchanged(spent: StoredSession<Content>, next: StoredSession<Content>): void;
-  /** Notes the tokens that a sign-in places in the browser: no slow response of before puts older ones of the same session over them. */
-  notePlaced(placed: StoredSession<Content>): void;
-  /** Until when cookies with these tokens may be sent, or cookies that delete a session's. */
-  currencyOf(stored: StoredSession<Content> | undefined): Currency;
+  /** Notes the tokens that a sign-in places in the browser: no slow response of before puts older ones of the same session over them. @returns what to do once they are delivered */
+  notePlaced(placed: StoredSession<Content>): Pick<Delivery, 'onDelivered'>;
+  /** How cookies with these tokens are delivered, or cookies that delete a session's. */
+  deliveryOf(stored: StoredSession<Content> | undefined): Delivery;
   /**
    * Calls `onEnd` once, when the session ends or its token expires. What ended it already is told before the promise resolves.
    *
@@ -182,9 +182,12 @@ export function createSessions<Content>(
       const isSame = spent.sessionId !== undefined && spent.sessionId === next.sessionId;
       if (isSame && next.issuedAt >= spent.issuedAt) noteExchange(context, spent, next);
     },
-    currencyOf: (stored) => (stored === undefined ? deletionOf(context) : deliveryOf(context, stored)),
-    notePlaced: ({ sessionId, ...placed }) =>
-      context.refresh.note(sessionId, { token: holderOf(source, placed).token, issuedAt: placed.issuedAt }, []),
+    deliveryOf: (stored) => (stored === undefined ? deletionOf(context) : deliveryOf(context, stored)),
+    notePlaced({ sessionId, ...placed }) {
+      const { token } = holderOf(source, placed);
+      context.refresh.note(sessionId, { token, issuedAt: placed.issuedAt }, []);
+      return { onDelivered: () => context.refresh.received(token) };
+    },
     watchSession: createWatchSession(context, sessionWatch),
   };
 }

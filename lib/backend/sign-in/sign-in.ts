@@ -257,12 +257,13 @@ async function storeSession(
   content: StoredContent,
   further: readonly CookieWrite[] = [],
 ): Promise<void> {
-  const writes = await placeSession(backend, request, content, {
+  const { writes, delivery } = await placeSession(backend, request, content, {
     refuseEnded: async (sessionId) => {
       if ((await backend.resolver.signOutOf(sessionId)) !== undefined) throw new AuthError('invalid_state');
     },
     endLeft: (left, allowance) => endAtBackend(backend, 'local', left, allowance).catch(() => undefined),
   });
   await endPendingOfOthers(backend, request, backend.source.toStored(content).userId);
-  request.writeCookies([...further, ...writes]);
+  request.writeCookies(further);
+  request.writeCookies(writes, delivery);
 }

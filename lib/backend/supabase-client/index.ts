@@ -99,7 +99,7 @@ async function createUserClient(request: AuthRequest, session: Session | null): 
       if (!changes.some(isSession)) return;
       const writes = await sessionWrites();
       const stored = held === undefined || isDeletion(writes) ? undefined : source.toStored(held);
-      request.writeCookies(writes, resolver.currencyOf(stored));
+      request.writeCookies(writes, resolver.deliveryOf(stored));
     } catch {
       // A cookie that cannot be written loses the change, but must not crash the process.
     }

@@ -5,8 +5,8 @@ import type { Session } from '../../types.ts';
 import type { Resolution, StoredSession } from '../source.ts';
 import type { Holder } from './answers.ts';
 
-/** Until when cookies may be sent: a slow response must undo nothing that came meanwhile. */
-export type Currency = Pick<Resolution, 'isCurrent' | 'recheck'>;
+/** How cookies are delivered: a slow response must undo nothing that came meanwhile. */
+export type Delivery = Pick<Resolution, 'isCurrent' | 'recheck' | 'onDelivered'>;
 
 /** Milliseconds for which a cookie that holds no session can be deleted: shorter than a person takes to sign in. */
 const deletionMs = 1_000;
@@ -15,16 +15,17 @@ const deletionMs = 1_000;
 export function deletionOf(
   { now }: Pick<SessionContext<unknown>, 'now'>,
   isReplaced: () => boolean = () => false,
-): Currency {
+): Delivery {
   const foundAt = now();
   return { isCurrent: () => now() - foundAt < deletionMs && !isReplaced() };
 }
 
-/** Cookies with a session's tokens. */
+/** Cookies with a session's tokens. @param replaced the tokens that these replace, as far as the caller knows */
 export function deliveryOf<Content>(
   { source, refresh, revocations }: SessionContext<Content>,
   stored: StoredSession<Content>,
-): Currency {
+  replaced: readonly Holder[] = [],
+): Delivery {
   const newest = holderOf(source, stored);
   const keys = revocations.keysOf(stored, newest.pair);
   const isSuperseded = (): boolean => refresh.isSuperseded(stored.sessionId, newest.token, stored.issuedAt);
@@ -38,12 +39,17 @@ export function deliveryOf<Content>(
   // What became of a token is forgotten after a while.
   let wasLatest = true;
   const isCurrent = (): boolean => (wasLatest &&= isLatest());
-  if (!revocations.isShared) return { isCurrent };
+  const onDelivered = (): void =>
+    refresh.received(
+      newest.token,
+      replaced.map(({ token }) => token),
+    );
+  if (!revocations.isShared) return { isCurrent, onDelivered };
   const recheck = async (): Promise<void> => {
     await Promise.all([refresh.ask(newest.token), revocations.check(keys).catch(() => undefined)]);
     isCurrent();
   };
-  return { isCurrent, recheck };
+  return { isCurrent, recheck, onDelivered };
 }
 
 interface Renewed<Content> {
@@ -59,16 +65,6 @@ export async function resolutionOf<Content>(
   { session, stored, replaced }: Renewed<Content>,
   cookies: RequestCookies,
 ): Promise<Resolution> {
-  const { source, refresh, writer } = context;
-  const currency = deliveryOf(context, stored);
-  return {
-    session,
-    cookies: await writer.write(stored.content, cookies),
-    onDelivered: () =>
-      refresh.received(
-        holderOf(source, stored).token,
-        replaced.map(({ token }) => token),
-      ),
-    ...currency,
-  };
+  const delivery = deliveryOf(context, stored, replaced);
+  return { session, cookies: await context.writer.write(stored.content, cookies), ...delivery };
 }

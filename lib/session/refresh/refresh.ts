@@ -228,7 +228,7 @@ function createTold({ answers, tell }: ExchangeParts) {
     received,
     /**
      * Gives requests with a spent token its successor, where no refresh produced it: for eight days, because the response that brings it
-     * may be lost, until a request shows that a browser has it.
+     * may be lost, until a browser has it.
      */
     follow(token: string, next: Pick<Renewed, 'owner' | 'token' | 'text'>): void {
       if (token === next.token) return;
