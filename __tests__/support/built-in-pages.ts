@@ -516,5 +516,11 @@ function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Re
       organizations(Array.from({ length: 60 }, (_, index) => `Organization number ${index + 1}`)),
       '/login',
     ),
+    'chooser, five hundred': chooserPage(
+      request,
+      organizations(Array.from({ length: 500 }, (_, index) => `${manyNames[index % manyNames.length]} ${index + 1}`)),
+      '/login',
+      search,
+    ),
   };
 }

@@ -14,7 +14,7 @@ import type { ClientFacts } from '../session/source.ts';
 import type { B2bContext } from './context.ts';
 import { askedAfter, askedOf } from './asked.ts';
 import type { Asked } from './asked.ts';
-import type { Again, Answer, AskedTokens, Asking, Question, TokenCall } from './feature.ts';
+import type { Answer, AskedTokens, Asking, Question, TokenCall } from './feature.ts';
 import type { Flow } from './flow-cookie.ts';
 import { callbackError, classifyFailure, signInError } from './provider-errors.ts';
 import { newSession } from './seal.ts';
@@ -56,7 +56,10 @@ async function answerCallback(context: CallbackContext, request: AuthRequest): P
   const flow = state === null || state === '' ? undefined : await flows.find(state, request.cookies);
   if (flow === undefined) return answerWithoutFlow(context, request);
   request.errorReturnTo = request.returnTo(flow.returnTo);
-  const answer = flow.selection === undefined ? undefined : context.question?.answer(context, request, flow);
+  const answered = flow.selection === undefined ? undefined : context.question?.answer(context, request, flow);
+  // Not below: a failure of this page ends no flow.
+  if (answered?.kind === 'again' && !query.has('error') && flow.isCodeUsed !== true) return answered.show();
+  const answer = answered?.kind === 'answer' ? answered : undefined;
   try {
     return await answerWithFlow(context, request, flow, answer);
   } catch (error) {
@@ -104,9 +107,9 @@ function commonStart(request: AuthRequest, open: readonly Flow[]): Pick<FlowStar
 }
 
 /** With the organization that the person has chosen, unless they have to choose another one. */
-function withChoice(flow: Flow, answer: Answer | Again | undefined, error: unknown): Flow {
+function withChoice(flow: Flow, answer: Answer | undefined, error: unknown): Flow {
   const isRefused = error instanceof AuthError && lastingQuestions.has(error.code);
-  return answer?.kind === 'answer' && !isRefused ? { ...flow, organizationId: answer.organizationId } : flow;
+  return answer !== undefined && !isRefused ? { ...flow, organizationId: answer.organizationId } : flow;
 }
 
 /** What the links of the error page name. The option's own organization needs no name. */
@@ -119,13 +122,12 @@ async function answerWithFlow(
   context: CallbackContext,
   request: AuthRequest,
   flow: Flow,
-  answer: Answer | Again | undefined,
+  answer: Answer | undefined,
 ): Promise<Reply> {
   const { query } = request;
   const error = query.get('error');
   if (error !== null) throw callbackError(error);
   if (flow.isCodeUsed === true) return startOver(context, request, flow);
-  if (answer?.kind === 'again') return answer.reply;
   const code = query.get('code') ?? '';
   if (answer === undefined && code === '') throw new AuthError('invalid_request');
   const call = { isRepeated: true };

@@ -59,5 +59,6 @@ export interface Answer extends Omit<TokenCall, 'kind'> {
 
 export interface Again {
   readonly kind: 'again';
-  readonly reply: Reply;
+  /** Spends nothing: after a failure the same request may succeed. */
+  readonly show: () => Promise<Reply>;
 }

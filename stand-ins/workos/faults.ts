@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from './replies.ts';
 import type { Reply } from './replies.ts';
 
-export type Endpoint = 'authorize' | 'token' | 'jwks' | 'logout' | 'revoke' | 'sessions' | 'identities';
+export type Endpoint = 'authorize' | 'token' | 'jwks' | 'logout' | 'revoke' | 'sessions' | 'identities' | 'memberships';
 
 /**
  * How an endpoint fails:

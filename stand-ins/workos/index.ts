@@ -9,7 +9,7 @@ import type { Endpoint, Switches } from './faults.ts';
 import { listSessions, logout, revoke } from './logout.ts';
 import { createBrowserSessions } from './browser-sessions.ts';
 import { createOneTimeStore } from './one-time.ts';
-import { demoUsers, listIdentities, toSdkUser } from './people.ts';
+import { demoUsers, listIdentities, listMemberships, toSdkUser } from './people.ts';
 import type { StandInUser } from './people.ts';
 import { json } from './replies.ts';
 import { createRequestLog } from './request-log.ts';
@@ -108,6 +108,8 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
       listSessions(userId, authorization, { sessions, apiKey }),
     listIdentities: (userId: string, authorization: string | undefined) =>
       authorization === `Bearer ${apiKey}` ? listIdentities(users.get(userId)) : json(401, { message: 'Unauthorized' }),
+    listMemberships: (query: URLSearchParams, authorization: string | undefined) =>
+      authorization === `Bearer ${apiKey}` ? listMemberships(query, users) : json(401, { message: 'Unauthorized' }),
   };
 
   const server = createWorkosServer({ routes, switches, log, hanging, now });

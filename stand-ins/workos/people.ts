@@ -113,3 +113,33 @@ export function listIdentities(user: StandInUser | undefined) {
     (user.identities ?? []).map(({ provider, idpId }) => ({ idp_id: idpId, type: 'OAuth', provider })),
   );
 }
+
+/** `GET /user_management/organization_memberships`. https://workos.com/docs/reference/authkit/organization-membership/list */
+export function listMemberships(query: URLSearchParams, users: ReadonlyMap<string, StandInUser>) {
+  const userId = query.get('user_id');
+  if (userId === null) return json(422, { message: 'Validation failed', errors: ['user_id must be a string'] });
+  const limit = Number(query.get('limit') ?? 10);
+  if (!(limit >= 1 && limit <= 100)) return json(422, { message: 'Validation failed', errors: ['limit is 1 to 100'] });
+  const idOf = ({ id }: Membership): string => `om_${userId}_${id}`;
+  // The newest first.
+  const all = [...(users.get(userId)?.organizations ?? [])].reverse();
+  const start = all.findIndex((membership) => idOf(membership) === query.get('after')) + 1;
+  const listed = all.slice(start, start + limit);
+  const last = listed.at(-1);
+  const isEnd = last === undefined || start + limit >= all.length;
+  return json(200, {
+    object: 'list',
+    data: listed.map((membership) => ({
+      object: 'organization_membership',
+      id: idOf(membership),
+      user_id: userId,
+      organization_id: membership.id,
+      organization_name: membership.name,
+      role: { slug: membership.role ?? 'member' },
+      status: 'active',
+      created_at: createdAt,
+      updated_at: createdAt,
+    })),
+    list_metadata: { before: null, after: isEnd ? null : idOf(last) },
+  });
+}

@@ -20,6 +20,7 @@ export interface Routes {
   readonly revoke: (sessionId: unknown, authorization: string | undefined) => Reply;
   readonly listSessions: (userId: string, authorization: string | undefined) => Reply;
   readonly listIdentities: (userId: string, authorization: string | undefined) => Reply;
+  readonly listMemberships: (query: URLSearchParams, authorization: string | undefined) => Reply;
 }
 
 interface Route {
@@ -116,6 +117,9 @@ function findRoute(routes: Routes, parsed: ParsedRequest): Route | null {
     // https://workos.com/docs/reference/authkit/session/revoke
     case 'POST /user_management/sessions/revoke':
       return route('revoke', () => routes.revoke(body?.['session_id'], authorization));
+    // https://workos.com/docs/reference/authkit/organization-membership/list
+    case 'GET /user_management/organization_memberships':
+      return route('memberships', () => routes.listMemberships(query, authorization));
     case 'GET /user_management/sessions/logout':
       return route('logout', () => routes.logout(query));
     default:

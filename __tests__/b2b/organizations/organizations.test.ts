@@ -191,14 +191,26 @@ describe('a user with a great many organizations', () => {
     expect(await organizationOf(visitor)).toBe(organizations.at(-1)?.id);
   });
 
-  it.each(['org_01SOMEBODYELSES', '%20', ''])('can choose again after %j, which was not offered', async (id) => {
+  it.each(['org_01SOMEBODYELSES', organizations[1]?.id ?? '', '%20', ''])(
+    'can choose again after a link to %j, which was not offered so',
+    async (id) => {
+      const visitor = app.visitor();
+      const { answer } = await comeBack(visitor, { user });
+      const [link = ''] = linksOf(answer);
+      const refused = await visitor.get(link.replace(/organization_id=[^&]*/, `organization_id=${id}`));
+      expect([refused.status, linksOf(refused).length, app.workos.tokenCalls]).toEqual([200, 150, 1]);
+      expect((await visitor.get(link)).status).toBe(303);
+      expect(await organizationOf(visitor)).toBe(organizations[0]?.id);
+    },
+  );
+
+  it('can choose nothing by the links of another sign-in', async () => {
     const visitor = app.visitor();
-    const { answer } = await comeBack(visitor, { user });
-    const [link = ''] = linksOf(answer);
-    const refused = await visitor.get(link.replace(/organization_id=.*/, `organization_id=${id}`));
-    expect([400, 403]).toContain(refused.status);
-    expect((await visitor.get(link)).status).toBe(303);
-    expect(await organizationOf(visitor)).toBe(organizations[0]?.id);
+    const [link = ''] = linksOf((await comeBack(visitor, { user })).answer);
+    const [other = ''] = linksOf((await comeBack(visitor, { user })).answer);
+    const offer = /offer=[\w-]{22}$/.exec(other)?.[0] ?? '';
+    const refused = await visitor.get(link.replace(/offer=.*/, offer));
+    expect([refused.status, visitor.cookies.has('b2b-session')]).toEqual([200, false]);
   });
 
   it('sees the choice again on reload', async () => {
@@ -235,13 +247,109 @@ describe('a user with a long list of organizations', () => {
     expect([done.status, done.headers.location]).toEqual([303, '/dashboard?tab=1']);
     expect(await organizationOf(visitor)).toBe('org_01LONG17');
   });
+});
 
-  it('has no search where the list is too long for the cookie, which alone could show it again', async () => {
-    const { answer } = await comeBack(app.visitor(), {
-      user: app.workos.users.get('user_01MANY') ?? demoUsers.personal,
+describe('a list that is too long for the cookie', () => {
+  const organizations = Array.from({ length: 500 }, (_, index) => ({
+    id: `org_01JC4XJ2M7Q8T3WZ5R9VKB${String(index).padStart(4, '0')}`,
+    name: index === 477 ? 'Zeta' : `Subsidiary ${index}`,
+  }));
+  const user = { ...demoUsers.personal, id: 'user_01FIVEHUNDRED', organizations };
+  let other: B2bApp;
+  beforeAll(async () => {
+    app.workos.users.set(user.id, user);
+    other = await startB2bApp({ provider, options: { cookiePassword: app.cookiePassword } });
+  });
+  beforeEach(() => void (app.workos.switches.outage = {}));
+  afterAll(() => other.close());
+
+  const searchFor = ({ text }: Answer, words: string): string => {
+    const state = /name="state" value="([^"]+)"/.exec(text)?.[1] ?? '';
+    return `/callback?${new URLSearchParams({ state, search: words }).toString()}`;
+  };
+  const listCalls = () => app.workos.requests.filter(({ endpoint }) => endpoint === 'memberships');
+  /** The same browser at another process of the application. */
+  const atOther = (visitor: Visitor): Visitor => {
+    const moved = other.visitor();
+    for (const [name, value] of visitor.cookies) moved.cookies.set(name, value);
+    return moved;
+  };
+
+  it('is searched in another process, where the person finds one of 500 and signs in', async () => {
+    const visitor = app.visitor();
+    const { answer } = await comeBack(visitor, { user });
+    expect([answer.status, linksOf(answer).length, listCalls().length]).toEqual([200, 500, 0]);
+    const moved = atOther(visitor);
+    const found = await moved.get(searchFor(answer, 'zeta'));
+    expect([found.status, linksOf(found).length]).toEqual([200, 1]);
+    expect(found.text).toContain('<bdi>Zeta</bdi>');
+    expect(listCalls().map(({ query }) => [query['user_id'], query['limit']])).toEqual(Array(5).fill([user.id, '100']));
+    const done = await moved.get(linksOf(found)[0] ?? '');
+    expect([done.status, done.headers.location]).toEqual([303, '/dashboard']);
+    expect(await organizationOf(moved)).toBe(organizations[477]?.id);
+  });
+
+  it('comes back whole on a reload in another process, also as JSON', async () => {
+    const visitor = app.visitor();
+    const { callback } = await comeBack(visitor, { user });
+    const { pathname, search } = new URL(callback);
+    expect(linksOf(await atOther(visitor).get(pathname + search))).toHaveLength(500);
+    const { json } = await atOther(visitor).getJson(pathname + search);
+    expect(json.organizations).toHaveLength(500);
+    expect((await atOther(visitor).get(json.organizations[0].redirectTo)).status).toBe(303);
+    expect(app.workos.tokenCalls).toBe(2);
+  });
+
+  it.each([
+    ['hang', 503],
+    ['refuse', 503],
+    ['html502', 503],
+    [{ status: 429 }, 503],
+    [{ status: 401 }, 502],
+  ] as const)(
+    'survives a search while WorkOS fails (%j): the same search finds it afterwards',
+    async (fault, status) => {
+      const visitor = app.visitor();
+      const { answer } = await comeBack(visitor, { user });
+      app.workos.switches.outage = { memberships: fault };
+      const failed = await visitor.get(searchFor(answer, 'zeta'));
+      expect([failed.status, failed.setCookies]).toEqual([status, []]);
+      app.workos.heal();
+      const found = await visitor.get(searchFor(answer, 'zeta'));
+      expect((await visitor.get(linksOf(found)[0] ?? '')).status).toBe(303);
+    },
+  );
+
+  it('of thousands is searched among the 1,000 newest', async () => {
+    const many = Array.from({ length: 1_101 }, (_, index) => ({ id: `org_01M${index}`, name: `Company ${index}` }));
+    const person = { ...user, id: 'user_01THOUSANDS', organizations: many };
+    app.workos.users.set(person.id, person);
+    const visitor = app.visitor();
+    const { answer } = await comeBack(visitor, { user: person });
+    expect(linksOf(answer)).toHaveLength(1_101);
+    expect(linksOf(await visitor.get(searchFor(answer, '')))).toHaveLength(1_000);
+    expect(listCalls()).toHaveLength(10);
+    expect((await visitor.get(linksOf(answer).at(-1) ?? '')).status).toBe(303);
+  });
+
+  it('has no search where WorkOS does not say whose list it is', async () => {
+    const visitor = app.visitor();
+    const body = {
+      code: 'organization_selection_required',
+      pending_authentication_token: 'p',
+      organizations: organizations.map(({ id, name }) => ({ id, name })),
+    };
+    app.workos.switches.authenticateError = { status: 403, body };
+    const { answer } = await comeBack(visitor, { user }).finally(() => {
+      app.workos.switches.authenticateError = null;
     });
-    expect(linksOf(answer)).toHaveLength(150);
+    expect(linksOf(answer)).toHaveLength(500);
     expect(answer.text).not.toContain('role="search"');
+  });
+
+  it('keeps the id of the person sealed', async () => {
+    const { answer } = await comeBack(app.visitor(), { user });
+    expect(answer.text + answer.setCookies.join()).not.toContain(user.id);
   });
 });
 

@@ -1,4 +1,4 @@
-import { chosenOrganization, selectionOf } from '../../../lib/b2b/organizations/selection.ts';
+import { chosenOrganization, offerOf, selectionOf } from '../../../lib/b2b/organizations/selection.ts';
 
 const one = { id: 'org_1', name: 'One' };
 const two = { id: 'org_2', name: 'Two' };
@@ -28,6 +28,13 @@ describe('what WorkOS offers', () => {
     expect(selectionOf({ pending_authentication_token: 'p', organizations })?.organizations).toEqual([two]);
   });
 
+  it('is whose organizations they are, where WorkOS says so', () => {
+    const details = { pending_authentication_token: 'p', organizations: [one] };
+    expect(selectionOf({ ...details, user: { id: 'user_1' } })).toMatchObject({ userId: 'user_1' });
+    for (const user of [null, 'user_1', { id: 7 }])
+      expect(selectionOf({ ...details, user })).not.toHaveProperty('userId');
+  });
+
   it.each([
     [{}],
     [{ pending_authentication_token: 'p' }],
@@ -41,24 +48,28 @@ describe('what WorkOS offers', () => {
 
 describe('the selected organization', () => {
   const token = { pendingAuthenticationToken: 'p' };
+  const flow = { codeVerifier: 'v'.repeat(43) };
+  const query = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields);
 
   it('is one of the offered ones', () => {
     const selection = { ...token, organizations: [one, two] };
-    expect(chosenOrganization(selection, 'org_2')).toBe('org_2');
-    expect(chosenOrganization(selection, 'org_3')).toBeUndefined();
-    expect(chosenOrganization(selection, '')).toBeUndefined();
-    expect(chosenOrganization(selection, null)).toBeUndefined();
+    expect(chosenOrganization(selection, flow, query({ organization_id: 'org_2' }))).toBe('org_2');
+    expect(chosenOrganization(selection, flow, query({ organization_id: 'org_3' }))).toBeUndefined();
+    expect(chosenOrganization(selection, flow, query({ organization_id: '' }))).toBeUndefined();
+    expect(chosenOrganization(selection, flow, query({}))).toBeUndefined();
   });
 
-  it.each([
-    ['org_1', 'org_1'],
-    ['a'.repeat(100), 'a'.repeat(100)],
-    ['a'.repeat(101), undefined],
-    ['', undefined],
-    ['org 1', undefined],
-    ['org_1/..', undefined],
-    ['/org_1', undefined],
-  ])('is any well-formed id if the list did not fit: %j', (wanted, chosen) => {
-    expect(chosenOrganization(token, wanted)).toBe(chosen);
+  it('has the mark of its flow where the list did not fit the cookie', () => {
+    const offer = offerOf(flow, 'org_1');
+    const chosen = (fields: Readonly<Record<string, string>>, of = flow) =>
+      chosenOrganization(token, of, query(fields));
+    expect(offer).toMatch(/^[\w-]{22}$/);
+    expect(chosen({ organization_id: 'org_1', offer })).toBe('org_1');
+    expect(chosen({ organization_id: 'org_2', offer })).toBeUndefined();
+    expect(chosen({ organization_id: 'org_1', offer }, { codeVerifier: 'w'.repeat(43) })).toBeUndefined();
+    for (const other of ['', offer.slice(1), `${offer}A`, `A${offer.slice(1)}`.replace(offer, 'B')])
+      expect(chosen({ organization_id: 'org_1', offer: other })).toBeUndefined();
+    expect(chosen({ organization_id: 'org_1' })).toBeUndefined();
+    expect(chosen({ offer })).toBeUndefined();
   });
 });

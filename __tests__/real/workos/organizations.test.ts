@@ -43,22 +43,41 @@ describeEmulator('organizations at the emulator', (url) => {
     expect(await organizationOf(visitor)).toBe(south);
   });
 
-  it('without the user as a member are refused, and another one can still be selected', async () => {
+  it('that were not offered are not selected, and a list of any length is shown again in another process', async () => {
     const user = await addUser(
       app,
       await Promise.all(
-        Array.from({ length: 60 }, (_, n) => addOrganization(app, `Branch number ${n} of the company`)),
+        Array.from({ length: 120 }, (_, n) => addOrganization(app, `Branch number ${n} of the company`)),
       ),
     );
     const visitor = app.visitor();
     const chooser = await visitor.get(await app.callback(visitor, user.email));
     const [link = ''] = choicesOf(chooser);
-    expect(choicesOf(chooser)).toHaveLength(60);
+    expect(choicesOf(chooser)).toHaveLength(120);
     for (const id of [closed, 'org_01NOWHERE']) {
-      const refused = await visitor.get(link.replace(/organization_id=.*/, `organization_id=${id}`));
-      expect([id, refused.status, refused.text.includes('not_a_member')]).toEqual([id, 403, true]);
+      const refused = await visitor.get(link.replace(/organization_id=[^&]*/, `organization_id=${id}`));
+      expect([id, refused.status, choicesOf(refused).sort()]).toEqual([id, 200, choicesOf(chooser).sort()]);
     }
+    const found = await visitor.get(`${link.replace(/&.*/, '')}&search=${/organization_id=([^&]*)/.exec(link)?.[1]}`);
+    // The emulator lists memberships without names, so the page has their ids.
+    expect(choicesOf(found)).toEqual([link]);
     expect((await visitor.get(link)).status).toBe(303);
+  });
+
+  it('that the user left meanwhile are refused, and another one can still be selected', async () => {
+    const organizations = await Promise.all(Array.from({ length: 60 }, (_, n) => addOrganization(app, `Section ${n}`)));
+    const user = await addUser(app, organizations);
+    const visitor = app.visitor();
+    const [link = '', other = ''] = choicesOf(await visitor.get(await app.callback(visitor, user.email)));
+    const left = /organization_id=([^&]*)/.exec(link)?.[1] ?? '';
+    const { data } = await app.sdk.userManagement.listOrganizationMemberships({
+      userId: user.id,
+      organizationId: left,
+    });
+    await app.sdk.userManagement.deleteOrganizationMembership(data[0]!.id);
+    const refused = await visitor.get(link);
+    expect([refused.status, refused.text.includes('not_a_member')]).toEqual([403, true]);
+    expect((await visitor.get(other)).status).toBe(303);
   });
 
   it('that were already selected are reported', async () => {
