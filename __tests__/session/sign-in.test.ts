@@ -10,7 +10,6 @@ import type { Session } from '../../lib/types.ts';
 type Content = string;
 
 const notAsked = () => Promise.reject(new Error('not asked'));
-const delivery = { onDelivered: () => undefined };
 const allowance = { spend: notAsked, refresh: notAsked };
 
 const ada = {
@@ -59,10 +58,7 @@ function setUp({ left = [], verdict = { kind: 'live', session: ada }, fits = tru
         steps.push(`replace ${String(header)} by ${String(sessionId)}`);
         return Promise.resolve({ sessions: left, allowance });
       },
-      notePlaced({ sessionId }) {
-        steps.push(`note ${String(sessionId)}`);
-        return delivery;
-      },
+      notePlaced: ({ sessionId }) => void steps.push(`note ${String(sessionId)}`),
     },
     emit: (event, startedAt) => void events.push([event, startedAt]),
   };
@@ -100,7 +96,7 @@ const replaced = 'replace session=old by new';
 
 it('a session that is stored replaces the former one, and is looked up before and afterward', async () => {
   const { steps, placed } = place();
-  expect(await placed).toEqual({ writes: [{ name: 'session', value: 'tokens' }], delivery });
+  expect(await placed).toEqual([{ name: 'session', value: 'tokens' }]);
   expect(steps).toEqual(['check new', replaced, 'check new', 'note new']);
 });
 

@@ -71,9 +71,9 @@ export async function place(
   content: SealedSession,
   refuseEnded: (sessionId: string | undefined) => Promise<void>,
 ): Promise<void> {
-  const { writes, delivery } = await placeSession(context, request, content, {
+  const writes = await placeSession(context, request, content, {
     refuseEnded,
     endLeft: ({ candidate }) => candidate.sessionId !== undefined && revokeQuietly(context, candidate.sessionId),
   });
-  request.writeCookies(writes, delivery);
+  request.writeCookies(writes);
 }

@@ -98,8 +98,10 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
    * or older.
    */
   noteExchanged(spent: StoredSession<Content>, next: StoredSession<Content>): void;
-  /** Notes the tokens that a sign-in places in the browser: no slow response of before puts older ones of the same session over them. @returns what to do once they are delivered */
-  notePlaced(placed: StoredSession<Content>): Pick<Delivery, 'onDelivered'>;
+  /** Notes the tokens that a sign-in places in the browser: no slow response of before puts older ones of the same session over them. */
+  notePlaced(placed: StoredSession<Content>): void;
+  /** Says that a browser has these tokens: what led to them ends in 25 seconds. */
+  received(stored: StoredSession<Content>): void;
   /** How cookies with these tokens are delivered, or cookies that delete a session's. */
   deliveryOf(stored: StoredSession<Content> | undefined): Delivery;
   /**
@@ -183,11 +185,9 @@ export function createSessions<Content>(
       if (isSame && next.issuedAt >= spent.issuedAt) noteExchange(context, spent, next);
     },
     deliveryOf: (stored) => (stored === undefined ? deletionOf(context) : deliveryOf(context, stored)),
-    notePlaced({ sessionId, ...placed }) {
-      const { token } = holderOf(source, placed);
-      context.refresh.note(sessionId, { token, issuedAt: placed.issuedAt }, []);
-      return { onDelivered: () => context.refresh.received(token) };
-    },
+    notePlaced: ({ sessionId, ...placed }) =>
+      context.refresh.note(sessionId, { token: holderOf(source, placed).token, issuedAt: placed.issuedAt }, []),
+    received: (stored) => context.refresh.received(holderOf(source, stored).token),
     watchSession: createWatchSession(context, sessionWatch),
   };
 }

@@ -7,7 +7,7 @@ import type { Emit } from './events.ts';
 import type { SessionResolver } from './sessions.ts';
 import type { EndedSession } from './sign-out.ts';
 import { verdictReason } from './source.ts';
-import type { Resolution, SessionSource, SessionWriter } from './source.ts';
+import type { SessionSource, SessionWriter } from './source.ts';
 
 /**
  * How tokens that the provider just issued become the session of a browser, in both adapters. The first half, `admitSignIn`,
@@ -123,18 +123,13 @@ interface Placing<Content> {
   readonly endLeft: (left: EndedSession<Content>, allowance: Allowance) => unknown;
 }
 
-interface Placed {
-  readonly writes: readonly CookieWrite[];
-  readonly delivery: Pick<Resolution, 'onDelivered'>;
-}
-
-/** Ends the sessions that the browser held before. @returns the cookies of the new one, and how they are delivered */
+/** Ends the sessions that the browser held before. @returns the cookies of the new one */
 export async function placeSession<Content, S extends Session>(
   { source, writer, resolver }: SignInContext<Content, S>,
   { req, heldCookies, peer }: SignInRequest,
   content: Content,
   { refuseEnded, endLeft }: Placing<Content>,
-): Promise<Placed> {
+): Promise<readonly CookieWrite[]> {
   const placed = source.toStored(content);
   const { sessionId } = placed;
   // Before, because tokens that come late must not end the session that has replaced theirs.
@@ -145,5 +140,6 @@ export async function placeSession<Content, S extends Session>(
   for (const left of sessions) resolver.background.run(Promise.resolve(endLeft(left, allowance)));
   // Afterward, because a concurrent sign-out takes precedence.
   await refuseEnded(sessionId);
-  return { writes, delivery: resolver.notePlaced(placed) };
+  resolver.notePlaced(placed);
+  return writes;
 }

@@ -208,6 +208,7 @@ export async function advance(
     await resolver.renewOthers(session.user.id, spent, newest).catch((error: unknown) => {
       explain('other processes were not told of a second factor: %s', String(error));
     });
+    request.res.once('finish', () => resolver.received(newest));
   }
   return next;
 }
@@ -257,13 +258,12 @@ async function storeSession(
   content: StoredContent,
   further: readonly CookieWrite[] = [],
 ): Promise<void> {
-  const { writes, delivery } = await placeSession(backend, request, content, {
+  const writes = await placeSession(backend, request, content, {
     refuseEnded: async (sessionId) => {
       if ((await backend.resolver.signOutOf(sessionId)) !== undefined) throw new AuthError('invalid_state');
     },
     endLeft: (left, allowance) => endAtBackend(backend, 'local', left, allowance).catch(() => undefined),
   });
   await endPendingOfOthers(backend, request, backend.source.toStored(content).userId);
-  request.writeCookies(further);
-  request.writeCookies(writes, delivery);
+  request.writeCookies([...further, ...writes]);
 }
