@@ -51,6 +51,17 @@ describe('the page of the organizations', () => {
     ]);
   });
 
+  it.each([
+    ['en', ['A', 'L', 'O']],
+    ['pl', ['A', 'L', 'Ł', 'O']],
+    ['da', ['A', 'L', 'O', 'Æ', 'Ø']],
+  ])('has a letter of its own in %s where the language has one', (lang, letters) => {
+    const names = ['Acme', 'Ægir', 'Æther', 'Argo', 'Labs', 'Łódź', 'Łuk', 'Luna', 'Odin', 'Øst', 'Østerbro', 'Éon'];
+    const markup = markupFor(names, { lang });
+    const shown = [...markup.matchAll(/<a href="#letter-\d+">([^<]+)</g)].map(([, letter]) => letter);
+    expect(shown.filter((letter) => letter !== 'E')).toEqual(letters);
+  });
+
   it('has the last used one on top, too, and names the letters for screen readers', () => {
     const markup = markupFor([...many, 'Wayne'], { lang: 'de', text: { chooserLast: 'Zuletzt' } }, 'Globex');
     expect(outlineOf(markup).slice(0, 3)).toEqual(['== Zuletzt', 'Globex', '# → #letter-0']);
@@ -79,7 +90,8 @@ describe('the page of the organizations', () => {
 });
 
 describe('the search', () => {
-  const names = [...many, 'Straße AG', 'Κόσμος', 'Łódź Labs', 'İstanbul Ilgaz', 'Acme (Labs)'];
+  const nordic = ['Østerbro', 'Ægir', 'Đakovo', 'Ðorri', 'Œuvre', 'Þingvellir', 'Ħamrun', 'STRAẞE', 'Aəro'];
+  const names = [...many, 'Straße AG', 'Κόσμος', 'Łódź Labs', 'İstanbul Ilgaz', 'Acme (Labs)', ...nordic];
   const searched = (words: string, pages: PagesOptions = {}): string => {
     const choices = names.map((name) => ({ name, href: `/callback?organization_id=${name}` }));
     const { body } = chooserPage(requestOf(pages), choices, '/login', { action: '/callback', state: 'a1', words });
@@ -91,7 +103,21 @@ describe('the search', () => {
     ['ACME', ['acme', 'Acme (Labs)', 'Acme 9', 'Acme 10']],
     ['eclair', ['Éclair']],
     ['ÉCLAIR', ['Éclair']],
-    ['strasse', ['Straße AG']],
+    ['strasse', ['STRAẞE', 'Straße AG']],
+    ['straße ag', ['Straße AG']],
+    ['lodz', ['Łódź Labs']],
+    ['ŁÓDŹ', ['Łódź Labs']],
+    ['łódź', ['Łódź Labs']],
+    ['osterbro', ['Østerbro']],
+    ['øST', ['Østerbro']],
+    ['aegir', ['Ægir']],
+    ['djakovo', []],
+    ['dako', ['Đakovo']],
+    ['dorri', ['Ðorri']],
+    ['oeuvre', ['Œuvre']],
+    ['thing', ['Þingvellir']],
+    ['hamrun', ['Ħamrun']],
+    ['aero', ['Aəro']],
     ['κόσ', ['Κόσμος']],
     ['istanbul ılgaz', ['İstanbul Ilgaz']],
     ['lab acme', ['Acme (Labs)']],

@@ -90,9 +90,16 @@ function searchForm({ text }: PageRequest['brand'], { action, state, words }: Se
   };
 }
 
-/** Without case and accents: "strasse" finds "Straße", "ilgaz" finds "Ilgaz". In capitals a final sigma is any other one. */
+/** Letters that Unicode does not take apart, as people type them without a key for them. */
+const plainLetters: Readonly<Record<string, string>> = {
+  ...{ Ł: 'L', Ø: 'O', Đ: 'D', Ð: 'D', Ħ: 'H', Ŧ: 'T', Ɨ: 'I', Ŋ: 'N', Ə: 'E' },
+  ...{ Æ: 'AE', Œ: 'OE', Þ: 'TH', ẞ: 'SS' },
+};
+
+/** Without case and accents: "strasse" finds "Straße", "lodz" finds "Łódź". In capitals a final sigma is any other one. */
 function folded(name: string): string {
-  return name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toUpperCase();
+  const capitals = name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toUpperCase();
+  return capitals.replaceAll(/[^\0-\x7f]/gu, (letter) => plainLetters[letter] ?? letter);
 }
 
 function byLetters(choices: readonly Organization[], { lang, text }: PageRequest['brand']): Parts {
@@ -110,8 +117,9 @@ function byLetters(choices: readonly Organization[], { lang, text }: PageRequest
 /** The names in the order of the page's language, by their first letter; `#` stands for digits and everything else. */
 function groupsOf(choices: readonly Organization[], lang: string): Map<string, readonly Organization[]> {
   const groups = new Map<string, readonly Organization[]>();
+  const { compare } = new Intl.Collator(lang, { sensitivity: 'base' });
   for (const choice of sorted(choices, lang)) {
-    const letter = letterOf(choice.name, lang);
+    const letter = letterOf(choice.name, lang, compare);
     groups.set(letter, [...(groups.get(letter) ?? []), choice]);
   }
   return groups;
@@ -122,10 +130,13 @@ function sorted(choices: readonly Organization[], lang: string): readonly Organi
   return choices.toSorted((one, other) => compare(one.name, other.name));
 }
 
-/** Without accents, so that "Éclair" stands at E. */
-function letterOf(name: string, lang: string): string {
-  const [first = ''] = name.trim().normalize('NFD');
-  return /\p{L}/u.test(first) ? first.toLocaleUpperCase(lang) : '#';
+/** "Éclair" stands at E, and "Łódź" at L, except in Polish, where Ł is a letter of its own. */
+function letterOf(name: string, lang: string, compare: Intl.Collator['compare']): string {
+  const [first = ''] = name.trim().normalize('NFC');
+  if (!/\p{L}/u.test(first)) return '#';
+  const plain = folded(first);
+  const [letter = ''] = compare(first, plain) === 0 ? plain : first.toLocaleUpperCase(lang);
+  return letter;
 }
 
 function list(choices: readonly Organization[], heading?: List['heading']): List {
