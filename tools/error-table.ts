@@ -156,7 +156,7 @@ Every failure that a user can meet is an \`AuthError\` with one of these codes. 
 Branch on \`code\`: codes stay, texts may improve. Where waiting helps, \`Retry-After\` says how many seconds. A message never holds a secret, a token or the
 provider's own words. Those are in \`error.cause\`, for your logs.
 
-[\`onError(error, req, res, next)\`](https://github.com/express-auth-adapters/express-auth-adapters/blob/main/docs/faq.md#how-do-i-show-errors-in-my-own-layout) answers in place of the adapter. A refused request never goes on: \`next()\`
+[\`onError(error, req, res, next)\`](hooks.md#errors-in-your-own-layout) answers in place of the adapter. A refused request never goes on: \`next()\`
 without an error passes on the refusal itself.
 
 An \`AuthError\` has the members of an \`http-errors\` error: \`status\`, \`statusCode\`, \`expose\`, \`message\` and \`headers\` (\`Retry-After\`, \`Allow\`,

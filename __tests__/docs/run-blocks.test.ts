@@ -295,6 +295,7 @@ describe('a reader who follows the examples', () => {
       '/dashboard',
       `Signed in as ${personal.id}, no organization`,
     ],
+    ['README.md', 'b2bAuth(', '/dashboard', `Hello ${personal.email} of no organization`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/dashboard', `Signed in as ${personal.id}, no organization`],
     ['docs/quickstart-workos.md', 'b2bAuth(', '/api/me', `"email":"${personal.email}"`],
     ['docs/moving/workos-sdk.md', "b2bAuth({ cookieName: 'wos-session' })", '/dashboard', `Hello ${personal.email}`],

@@ -204,7 +204,7 @@ describe('the site', () => {
 
   it.each([
     ['google login', 'tasks.html#sign-in-with-google-and-github'],
-    ['2fa', 'second-factor.html'],
+    ['2fa', 'tasks.html#ask-for-a-second-factor'],
   ])('finds "%s", which the pages call otherwise', async (words, found) => {
     await page.goto(urlOf(''));
     await page.waitForLoadState('networkidle');

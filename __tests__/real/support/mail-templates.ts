@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { serve } from '../../support/servers.ts';
 import type { RunningServer } from '../../support/servers.ts';
 
-/** GoTrue's name of a template, and the name that docs/backend.md gives its row. */
+/** GoTrue's name of a template, and the name that docs/accounts.md gives its row. */
 const rows: Readonly<Record<string, string>> = {
   confirmation: 'Confirm signup',
   invite: 'Invite user',
@@ -12,11 +12,11 @@ const rows: Readonly<Record<string, string>> = {
 };
 
 /**
- * Serves the mail templates that docs/backend.md tells people to use. GoTrue's own link and code follow, so that a test can
+ * Serves the mail templates that docs/accounts.md tells people to use. GoTrue's own link and code follow, so that a test can
  * take either way.
  */
 export function serveMailTemplates(port: number): Promise<RunningServer> {
-  const page = readFileSync('docs/backend.md', 'utf8');
+  const page = readFileSync('docs/accounts.md', 'utf8');
   const [, template = ''] = /```html\n(.*token_hash=.*)\n```/.exec(page) ?? [];
   const typeOf = (row = ''): string | undefined => new RegExp(`\\| ${row} +\\| \`(\\w+)\``).exec(page)?.[1];
   return serve((req, res) => {
