@@ -138,7 +138,7 @@ const factorRow = (name: string, id: string): string[] => [
 const addFactor = ['form to /auth/enroll', returnTo, '  [Add an authenticator app]'];
 const done = 'Done → /account?tab=1';
 const cancelOrHome = ['Cancel → /account?tab=1', 'Back to home → /'];
-const enrollForm = (field: readonly string[], button = '  [Turn on]'): string[] => [
+const enrollForm = (field: readonly string[], button = '  [Turn on]', again: readonly string[] = []): string[] => [
   'text: Open an authenticator app, such as Google Authenticator or 1Password.',
   'text: Scan this picture with the app.',
   'picture: QR code for your authenticator app',
@@ -151,6 +151,7 @@ const enrollForm = (field: readonly string[], button = '  [Turn on]'): string[] 
   returnTo,
   ...field,
   button,
+  ...again,
   'Cancel → /auth/enroll',
 ];
 
@@ -166,7 +167,7 @@ const codeSent =
   'status: If you can sign in with ada@example.com , enter the code from our newest email, or open its link.';
 const codeSentForm = (
   field: readonly string[],
-  { resendIn = '', resendAt = '', button = '  [Sign in]' } = {},
+  { resendIn = '', resendAt = '', codesAt = '', button = '  [Sign in]' } = {},
 ): string[] => [
   'form to /auth/code',
   '  email=ada@example.com',
@@ -179,7 +180,18 @@ const codeSentForm = (
   'form to /auth/code',
   '  email=ada@example.com',
   returnTo,
+  ...(codesAt === '' ? [] : [`  codesAt=${codesAt}`]),
   '  [Send another email] quiet',
+  ...(codesAt === ''
+    ? []
+    : [
+        'form to /auth/code',
+        '  email=ada@example.com',
+        returnTo,
+        `  codesAt=${codesAt}`,
+        '  reload=yes',
+        '  [Reload this page]',
+      ]),
   `Use another address → /auth/code?${queried}`,
   backToSignIn,
 ];
@@ -531,7 +543,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       '429',
       'Set up your authenticator app',
       'alert: Too many wrong codes. Try again in 12 minutes.',
-      ...enrollForm(code.closed, '  [Turn on] disabled'),
+      ...enrollForm(code.closed, '  [Turn on] disabled', ['form to /auth/enroll', returnTo, '  [Start again] quiet']),
     ),
   ),
   enroll: ofAccount(page('Set up your authenticator app', ...enrollForm(code.unfocused))),
@@ -560,7 +572,9 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       'Check your email',
       'status: ada@example.com',
       'alert: Too many wrong codes. The link in the email still works. Try again in 12 minutes.',
-      ...codeSentForm(code.closed, { button: '  [Sign in] disabled' }).filter((line) => !line.startsWith('hint')),
+      ...codeSentForm(code.closed, { codesAt: '700000', button: '  [Sign in] disabled' }).filter(
+        (line) => !line.startsWith('hint'),
+      ),
     ),
   ),
   sso: page('Single sign-on', ...ssoForm('email-hint autofocus')),

@@ -345,6 +345,7 @@ function codePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
     'code, closed': codePage(site, request, {
       ...again,
       step: 'code',
+      codesOpen: resendAfter(700, 0),
       error: new FormProblem('form', 'codesLimited', 'none', {
         code: 'rate_limited',
         retryAfter: 700,

@@ -166,6 +166,7 @@ export const fr: Translation = {
   otherLinkText:
     'Ouvrez les liens des deux e-mails : celui envoyé à votre ancienne adresse et celui envoyé à la nouvelle.',
   code: 'Code',
+  reloadLink: 'Recharger la page',
   removeButton: 'Supprimer',
   removeHeading: 'Supprimer « {factor} » ?',
   doneLink: 'Terminé',
@@ -252,7 +253,6 @@ export const fr: Translation = {
   codeSentText: 'Nous avons envoyé un code à six chiffres à votre numéro se terminant par {digits}.',
   codeMissing: 'Saisissez le code à six chiffres.',
   codeClosed: 'Trop de codes incorrects.',
-  reloadLink: 'Recharger la page',
   noFactorText: 'La validation en deux étapes n’est plus activée sur votre compte.',
   verifyHelp: 'Vous ne pouvez pas le confirmer ? Contactez l’assistance.',
   factorApp: 'Application d’authentification',
@@ -287,6 +287,7 @@ export const fr: Translation = {
   qrCodeLabel: 'Code QR pour votre application d’authentification',
   enrollSecretText: 'Impossible de la scanner ? Copiez cette clé dans l’application :',
   enrollButton: 'Activer',
+  startAgainButton: 'Recommencer',
   passkeyButton: 'Se connecter avec une clé d’accès',
   passkeyGone: 'Cette clé d’accès n’existe plus.',
   passkeysFull: 'Votre compte a atteint son nombre maximal de clés d’accès. Supprimez-en une d’abord.',

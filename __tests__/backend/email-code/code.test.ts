@@ -245,6 +245,35 @@ describe('another email', () => {
     expect([open.status, open.text.includes('Too many'), open.text.includes(' disabled')]).toEqual([200, false, false]);
   });
 
+  it('is not needed where too many wrong codes closed the field: its own button opens it after the wait', async () => {
+    await start();
+    const visitor = app.visitor();
+    await send(visitor);
+    for (let count = 0; count < 5; count += 1) await enter(visitor, wrongCode());
+    let page = await postForm(visitor, path, { email: ada.email, code: wrongCode() });
+    const mails = app.supabase.mails.length;
+    const reload = async (): Promise<void> => {
+      const [form = ''] = /<form(?:(?!<form)[^])*Reload this page/.exec(page.text) ?? [];
+      const fields = [...form.matchAll(/name="(\w+)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [
+        name,
+        value,
+      ]);
+      page = await postForm(visitor, path, Object.fromEntries(fields) as Record<string, string>);
+    };
+    expect(page.text).toContain(' disabled');
+    app.clock.advance(10 * 60_000);
+    await reload();
+    expect([page.status, page.text.includes(' disabled')]).toEqual([200, true]);
+    expect(page.text).toContain('Try again in 5 minutes.');
+    app.clock.advance(5 * 60_000 + 1_000);
+    await reload();
+    expect([page.status, page.text.includes(' disabled'), page.text.includes('Too many')]).toEqual([200, false, false]);
+    expect(page.text).not.toContain('Reload this page');
+    expect(app.supabase.mails).toHaveLength(mails);
+    const asClient = await visitor.postJson(path, { email: ada.email, reload: 'yes' });
+    expect([asClient.status, asClient.json.error.code]).toEqual([400, 'invalid_request']);
+  });
+
   it('or the newest code, or its link, is what a wrong code asks for', async () => {
     await start();
     const visitor = app.visitor();

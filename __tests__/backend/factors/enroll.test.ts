@@ -169,6 +169,25 @@ describe('adding an authenticator app', () => {
     expect((await visitor.postJson('/auth/enroll', given)).status).toBe(200);
   });
 
+  it('offers another secret, which can be confirmed at once, where the tries are used up', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const { factorId, uri, secret } = (await visitor.postJson('/auth/enroll', {})).json;
+    const answers: Answer[] = [];
+    for (let tries = 0; tries < 6; tries += 1) {
+      answers.push(await postForm(visitor, '/auth/enroll', { factorId, uri, code: wrong(code({ secret })) }));
+    }
+    const texts = answers.map(({ text }) => text.includes('Start again'));
+    expect([texts, answers.at(-1)?.status]).toEqual([[false, false, false, false, false, true], 429]);
+    const again = await postForm(visitor, '/auth/enroll', { returnTo: '/account' });
+    const [, other = ''] = /name="factorId" value="([^"]+)"/.exec(again.text) ?? [];
+    const [, key = ''] = /secret=([A-Z2-7]+)/.exec(again.text) ?? [];
+    expect([again.status, again.text.includes(' disabled'), other === factorId]).toEqual([200, false, false]);
+    expect((await postForm(visitor, '/auth/enroll', { factorId: other, code: code({ secret: key }) })).status).toBe(
+      303,
+    );
+  });
+
   it.each(['before', 'while'])('returns to sign-in if the backend ended the session %s it was asked', async (when) => {
     let isOver = false;
     const ending: typeof fetch = (input, init) =>

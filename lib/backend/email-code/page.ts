@@ -86,6 +86,15 @@ function codeForms(site: Site, request: PageRequest, state: CodeState): Parts {
     openMail(site, email),
     !isClosed(state) && { part: 'hint', text: text.mailHint },
     resendForm(site, request, { name: 'resend', action, hidden: again, label: text.codeResendButton, resend }),
+    // A form, as the address is in no URL.
+    isClosed(state) && {
+      part: 'form',
+      name: 'reload',
+      action,
+      hidden: { ...again, ...openingOf(resend), reload: 'yes' },
+      buttons: [{ label: text.reloadLink, look: 'link' }],
+      look: 'aside',
+    },
   ];
 }
 

@@ -17,6 +17,7 @@ import { resendAfter, resendOf, waitIn } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
 import { fillIn } from '../../pages/texts.ts';
 import type { SupabaseCall } from '../supabase/supabase-call.ts';
+import { has, readAction } from '../forms/action.ts';
 import { mailedBefore, mailWaitSeconds, tooManyCodes, unlimited } from '../forms/attempts.ts';
 import { completeSignIn } from '../sign-in/sign-in.ts';
 
@@ -73,6 +74,17 @@ async function sendCode(backend: BackendContext, request: AuthRequest, form: Cod
   const message = fillIn(siteFor(backend, request).text.emailCodeSentText, { email }).plain;
   const body: MailSentBody = { email, message, redirectTo: request.signInUrl(returnTo) };
   return { ...json(200, body), hasTexts: true };
+}
+
+const actionOf = (fields: Fields) => readAction(fields, { reload: has('reload'), enter: has('code') }, 'send');
+
+/** The page of a sent code anew: it takes codes again after the time that its message named. */
+function showAgain(backend: BackendContext, request: AuthRequest, { email, returnTo, fields }: CodeForm): Reply {
+  // A page's form alone has it.
+  if (request.wantsJson) throw new AuthError('invalid_request');
+  const resend = resendOf(fields, backend.settings.now());
+  const codesOpen = codesOpenAt(backend, fields, undefined);
+  return codePage(siteFor(backend, request), request, { step: 'code', email, returnTo, resend, codesOpen });
 }
 
 /** When the next email can be sent: as this refusal says, or as the form brought back. */
@@ -142,7 +154,14 @@ export function codeRoute(backend: BackendContext): AuthRoute {
     },
     async submit(request, fields, returnTo) {
       const form = { email: readEmail(fields), returnTo, fields };
-      return fields.has('code') ? enterCode(backend, request, form) : sendCode(backend, request, form);
+      switch (actionOf(fields)) {
+        case 'reload':
+          return showAgain(backend, request, form);
+        case 'enter':
+          return enterCode(backend, request, form);
+        case 'send':
+          return sendCode(backend, request, form);
+      }
     },
   });
 }

@@ -18,7 +18,8 @@ export function enrollPage(
   const action = request.localPath(settings.enrollPath);
   // The page opens at its heading: the picture comes before the code.
   const hasFocus = state.error !== undefined;
-  const fields = codeFields(site, { code: 6, isClosed: isClosedFor(state), label: text.enrollButton, hasFocus });
+  const isClosed = isClosedFor(state);
+  const fields = codeFields(site, { code: 6, isClosed, label: text.enrollButton, hasFocus });
   const words = html`${state.picture}
 <p class="hint">${text.enrollSecretText}</p>
 <p class="secret"><code dir="ltr">${secret.replace(/(.{4})(?=.)/g, '$1 ')}</code></p>`;
@@ -38,6 +39,14 @@ export function enrollPage(
           { text: text.enrollScanText, parts: [{ part: 'markup', markup: words }] },
           { text: text.enrollCodeText, parts: [confirming] },
         ],
+      },
+      // Another secret has attempts of its own.
+      isClosed && {
+        part: 'form',
+        name: 'startAgain',
+        action,
+        hidden: returnToOf(state),
+        buttons: [{ label: text.startAgainButton, look: 'quiet' }],
       },
       link('cancel', action, text.cancelLink),
     ],

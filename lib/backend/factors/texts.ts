@@ -13,7 +13,6 @@ export const factorsTexts = {
   codeMissing: 'Enter the six-digit code.',
   /** After too many wrong codes of a second factor. */
   codeClosed: 'Too many wrong codes.',
-  reloadLink: 'Reload this page',
   noFactorText: 'Two-step sign-in is off for your account now.',
   /** For someone without the app, phone or key. It is a link where `pages.links.help` is set. */
   verifyHelp: 'Can’t confirm it’s you? Contact support.',
@@ -51,4 +50,6 @@ export const factorsTexts = {
   qrCodeLabel: 'QR code for your authenticator app',
   enrollSecretText: 'Can’t scan it? Copy this key into the app:',
   enrollButton: 'Turn on',
+  /** After too many wrong codes: with another secret. */
+  startAgainButton: 'Start again',
 } satisfies Record<string, string>;

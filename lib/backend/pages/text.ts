@@ -60,6 +60,8 @@ const kernelTexts = {
   otherLinkHeading: 'One more link to open',
   otherLinkText: 'Open the links in both emails: the one to your old address and the one to your new address.',
   code: 'Code',
+  /** Where too many wrong codes have closed the field for a while. */
+  reloadLink: 'Reload this page',
   removeButton: 'Remove',
   /** `{factor}` is the name of the app, or the phone. */
   removeHeading: 'Remove “{factor}”?',
