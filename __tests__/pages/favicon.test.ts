@@ -1,3 +1,5 @@
+import { b2bAuth, ConfigurationError } from '../../lib/b2b/index.ts';
+import { backendAuth } from '../../lib/backend/index.ts';
 import { faviconFor, faviconPath, faviconUrl } from '../../lib/pages/favicon.ts';
 import { createBrands } from '../../lib/pages/options.ts';
 import type { PagesOptions } from '../../lib/pages/options.ts';
@@ -34,4 +36,29 @@ it.each([
   ['/assets/v1.2/auth', '/assets/v1.2/auth.svg'],
 ])('stands beside the stylesheet: %s', (stylesheet, icon) => {
   expect(faviconPath(stylesheet)).toBe(icon);
+});
+
+const connection = {
+  b2bAuth: { clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: 'x'.repeat(32) },
+  backendAuth: { url: 'https://project.supabase.co', anonKey: 'sb_publishable_1' },
+};
+
+describe.each([
+  ['b2bAuth', (options: object) => b2bAuth({ ...connection.b2bAuth, ...options })],
+  ['backendAuth', (options: object) => backendAuth({ ...connection.backendAuth, ...options })],
+] as const)('the path of the icon in %s', (_name, start) => {
+  it.each<[object, string]>([
+    [{ loginPath: '/auth/pages.svg' }, '/auth/pages.svg'],
+    [{ logoutPath: '/Auth/Pages.svg' }, '/auth/pages.svg'],
+    [{ stylesheetPath: '/look.css', callbackPath: '/look.svg' }, '/look.svg'],
+    [{ pathPrefix: '/v1/auth', loginPath: '/v1/auth/pages.svg' }, '/v1/auth/pages.svg'],
+    [{ stylesheetPath: '/look.svg' }, '/look.svg'],
+  ])('is no other route: %j', (options, path) => {
+    expect(() => start(options)).toThrow(ConfigurationError);
+    expect(() => start(options)).toThrow(new RegExp(`the icon of stylesheetPath.* are both '${path}'`, 'i'));
+  });
+
+  it('may be the former one where the stylesheet is elsewhere', () => {
+    expect(() => start({ stylesheetPath: '/look.css', loginPath: '/auth/pages.svg' })).not.toThrow();
+  });
 });

@@ -4,6 +4,7 @@ import { didYouMean } from '../nearest.ts';
 import { nodeProblem } from '../tools/node-version.ts';
 import { ConfigurationError } from '../errors.ts';
 import { expressProblems } from '../http/express.ts';
+import { faviconPath } from '../pages/favicon.ts';
 import { unreadEnvFile } from './env-file.ts';
 import { isPathPrefix } from './shared.ts';
 
@@ -198,9 +199,13 @@ export function nameOf(option: string, variable: string | undefined): string {
 function pathClashes(given: Readonly<Record<string, unknown>>, paths: Readonly<Record<string, string>>): string[] {
   const taken = new Map<string, string>();
   const problems: string[] = [];
-  for (const [option, fallback] of Object.entries(paths)) {
+  const routes = Object.entries(paths).flatMap(([option, fallback]): [string, string][] => {
     const value = given[option] ?? fallback;
-    if (typeof value !== 'string') continue;
+    if (typeof value !== 'string') return [];
+    const icon: [string, string] = ['the icon of stylesheetPath', faviconPath(value)];
+    return option === 'stylesheetPath' ? [[option, value], icon] : [[option, value]];
+  });
+  for (const [option, value] of routes) {
     const other = taken.get(value.toLowerCase());
     if (other !== undefined)
       problems.push(`${option} and ${other} are both '${value}'; give each route a path of its own`);
