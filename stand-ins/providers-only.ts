@@ -48,7 +48,7 @@ async function run(port: string | undefined, isEnvWritten: boolean): Promise<voi
     // This server has no page for the emails.
     EXAMPLE_CONFIRM_EMAIL: 'false',
   });
-  const providers = await startProviders(settings, settings.port);
+  const providers = await startProviders(settings, settings.port, (sentence) => console.log(`# ${sentence}`));
   const { workos, supabase } = providers;
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void providers.close().then(() => process.exit(0)));
@@ -63,8 +63,10 @@ async function run(port: string | undefined, isEnvWritten: boolean): Promise<voi
   }
   if (workos !== undefined)
     console.log(`# WorkOS: sign in as ${[...workos.users.values()].map(({ email }) => email).join(', ')}`);
-  if (supabase !== undefined)
+  if (supabase !== undefined) {
     console.log(`# Supabase: sign in as ${supabase.demo.email} with ${supabase.demo.password}`);
+    console.log(`# Supabase: sign in as ${supabase.admin.email}, an admin, with ${supabase.admin.password}`);
+  }
 }
 
 function workosVariables(workos: Providers['workos']): Record<string, string> {

@@ -5,7 +5,9 @@ import { createDemoClock } from './clock.ts';
 import type { DemoClock } from './clock.ts';
 import { startSupabaseLocal } from './supabase/index.ts';
 import type { SupabaseLocal } from './supabase/index.ts';
+import { picturePath } from './page.ts';
 import { startWorkosStandIn } from './workos/index.ts';
+import { displayName } from './workos/people.ts';
 import type { WorkosStandIn } from './workos/index.ts';
 import type { Settings } from './settings.ts';
 
@@ -26,15 +28,31 @@ export interface Providers {
   close(): Promise<void>;
 }
 
+/** Tells the developer a sentence. */
+export type Tell = (sentence: string) => void;
+
+const silent: Tell = () => undefined;
+
 /** Starts a stand-in for each provider that the environment does not name. */
-export async function startProviders(settings: Settings, port: number): Promise<Providers> {
+export async function startProviders(settings: Settings, port: number, tell: Tell = silent): Promise<Providers> {
   const clock = createDemoClock();
   const { now } = clock;
   const siteUrl = `http://localhost:${port}`;
-  const workos = settings.isRealWorkos ? undefined : await startWorkos(port, now);
+  const workos = settings.isRealWorkos ? undefined : await startWorkos(siteUrl, now, tell);
   const supabase = settings.isRealSupabase
     ? undefined
-    : await startSupabaseLocal({ siteUrl, confirmEmail: settings.confirmsEmail, now });
+    : await startSupabaseLocal({
+        siteUrl,
+        confirmEmail: settings.confirmsEmail,
+        now,
+        onRedirect: (address, isAllowed) =>
+          tell(
+            isAllowed
+              ? `Supabase: the real one sends people back to ${address} only if it is in your project's redirect URLs.`
+              : `Supabase: ${address} is not an address of this machine. People are sent to ${siteUrl} instead.`,
+          ),
+        onMail: ({ to, subject, text, link }) => tell(`Mail to ${to}: ${subject}. ${text} ${link}`),
+      });
   return {
     workos,
     supabase,
@@ -48,16 +66,20 @@ export async function startProviders(settings: Settings, port: number): Promise<
   };
 }
 
-/** Either name of this machine may be used, so both are registered. */
-function startWorkos(port: number, now: () => number): Promise<WorkosStandIn> {
-  const origins = [`http://localhost:${port}`, `http://127.0.0.1:${port}`];
-  return startWorkosStandIn({
+async function startWorkos(siteUrl: string, now: () => number, tell: Tell): Promise<WorkosStandIn> {
+  const tellOf = (name: string) => (address: string) =>
+    tell(`WorkOS: the real one refuses ${address} unless you register it as a ${name}.`);
+  const workos = await startWorkosStandIn({
     clientId: 'client_example',
     apiKey: `sk_test_${randomBytes(16).toString('hex')}`,
-    redirectUris: origins.map((origin) => `${origin}/**`),
-    logoutReturnTos: origins.map((origin) => `${origin}/`),
+    logoutReturnTos: [`${siteUrl}/`],
+    onRedirectUri: tellOf('redirect URI'),
+    onLogoutReturnTo: tellOf('sign-out redirect'),
     now,
   });
+  for (const user of workos.users.values())
+    workos.users.set(user.id, { ...user, profilePictureUrl: `${workos.url}${picturePath(displayName(user))}` });
+  return workos;
 }
 
 function standInOptions({ clientId, apiKey, hostname, port }: WorkosStandIn): B2bAuthOptions {

@@ -50,6 +50,11 @@ button:hover, .button:hover { background: var(--hover); }
 li button { padding: .625rem .875rem; border: 0; border-radius: 0; text-align: start; }
 li button strong, li button span { display: block; font-weight: 500; }
 li button span { color: var(--soft); font-size: .875rem; font-weight: 400; }
+ul.people button { display: grid; grid-template-columns: auto 1fr; column-gap: .75rem; align-items: center; }
+ul.people img { grid-row: span 2; border-radius: 50%; }
+ul.people strong { align-self: end; }
+ul.people span { align-self: start; }
+form + form { padding-top: .25rem; }
 li button.suggested { box-shadow: inset 3px 0 0 var(--accent); background: var(--hover); }
 button.primary { background: var(--accent); border-color: transparent; color: var(--accent-ink); }
 button.primary:hover { background: var(--accent-hover); }

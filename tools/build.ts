@@ -80,6 +80,11 @@ const minifiedCommands: Plugin = {
   async renderChunk(code, { name, fileName }) {
     return name in commands ? (await minify(fileName, code, { module: true })).code : null;
   },
+  // The code is printed once more after that, with tabs.
+  generateBundle(_options, bundle) {
+    for (const file of Object.values(bundle))
+      if (file.type === 'chunk' && file.name in commands) file.code = file.code.replace(/^\t+/gm, '');
+  },
 };
 
 await write(

@@ -146,7 +146,7 @@ it('signs in through GitHub with consent', async () => {
   await page.goto('/account?via=github');
   await page.getByRole('link', { name: 'Continue with GitHub' }).click();
   expect(await page.getByText('This is not GitHub.').isVisible()).toBe(true);
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'octavia@example.com' }).click();
   await page.waitForURL(`${example.origin}/account?via=github`);
   expect(await page.locator('.person').innerText()).toContain('octavia@example.com');
   const names = await signInCookies();
@@ -156,7 +156,7 @@ it('signs in through GitHub with consent', async () => {
 
 it('shows a page with a link back when consent is denied', async () => {
   await page.goto('/auth/login?provider=github&returnTo=/account');
-  await page.getByRole('button', { name: 'Deny' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
   await page.waitForURL('**/auth/callback**');
   expect(await heading(page)).toBe('Sign-in was canceled');
   expect(await sessionCookies()).toEqual([]);
@@ -272,7 +272,7 @@ it('redirects to the start page when the callback is loaded again', async () => 
     if (new URL(request.url()).pathname === '/auth/callback') callbacks.push(request.url());
   });
   await page.goto('/auth/login?provider=github&returnTo=/account');
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'octavia@example.com' }).click();
   await page.waitForURL('**/account');
   await page.goto(callbacks[0]!);
   expect(page.url()).toBe(`${example.origin}/`);
@@ -283,9 +283,9 @@ it('signs in two tabs that started OAuth at the same time, in either order', asy
   const other = await context.newPage();
   await page.goto('/auth/login?provider=github&returnTo=/account?tab=1');
   await other.goto('/auth/login?provider=github&returnTo=/account?tab=2');
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'octavia@example.com' }).click();
   await page.waitForURL('**/account?tab=1');
-  await other.getByRole('button', { name: 'Continue' }).click();
+  await other.getByRole('button', { name: 'octavia@example.com' }).click();
   await other.waitForURL('**/account?tab=2');
   expect(await signInCookies()).toEqual(['sb-127-auth-token']);
 });
@@ -306,7 +306,7 @@ it('works from a script through the typed client', async () => {
   await answer.getByText('"redirectTo": "/client"').waitFor();
   await backend.getByRole('button', { name: 'oauth()' }).click();
   await page.getByRole('link', { name: 'Go where it says' }).click();
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'octavia@example.com' }).click();
   await page.waitForURL('**/client');
   await backend.getByRole('button', { name: 'session()' }).click();
   await answer.getByText('octavia@example.com').waitFor();

@@ -82,7 +82,7 @@ it('leads from a page of the front end to sign-in with a password, and back to i
 it('leads back through an OAuth provider, and to the start page from its link', async () => {
   await page.goto(target);
   await page.getByRole('link', { name: 'Continue with GitHub' }).click();
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'octavia@example.com' }).click();
   await expectSignedInAt(target, 'octavia@example.com');
   await context.clearCookies();
   await page.goto(front);
@@ -104,7 +104,7 @@ it('signs out by a form of the front end, and shows its start page', async () =>
 it('leads back from a page that says what went wrong', async () => {
   await page.goto(target);
   await page.getByRole('link', { name: 'Continue with GitHub' }).click();
-  await page.getByRole('button', { name: 'Deny' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
   await page.waitForURL(`${api}/auth/callback**`);
   expect(await page.getByRole('link', { name: 'Back to home' }).getAttribute('href')).toBe(`${front}/`);
   await page.getByRole('link', { name: 'Sign in' }).click();

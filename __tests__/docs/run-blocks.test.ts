@@ -333,7 +333,7 @@ describe('a reader who follows the examples', () => {
     const start = await newcomer.get('/auth/login?provider=google');
     const approved = await supabase.authorize(start.location, { approve: true, user: 'edsger@example.com' });
     await newcomer.get(approved.href);
-    expect((await newcomer.get('/me')).json).toMatchObject({ name: 'edsger' });
+    expect((await newcomer.get('/me')).json).toMatchObject({ name: 'Edsger' });
   });
 
   it('docs/moving/passport.md: has a row that onSignIn wrote as the new user, once', async () => {

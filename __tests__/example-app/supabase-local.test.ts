@@ -31,7 +31,7 @@ async function consent(authorizeUrl: string, decision: 'approve' | 'deny'): Prom
   const toGithub = await fetch(authorizeUrl, { redirect: 'manual' });
   const consentUrl = toGithub.headers.get('location')!;
   const page = await (await fetch(consentUrl)).text();
-  expect(page).toContain('This is not github.');
+  expect(page).toContain('This is not GitHub.');
   const { searchParams } = new URL(consentUrl);
   const form = new URLSearchParams({ decision });
   for (const name of ['state', 'redirect_uri']) form.set(name, searchParams.get(name)!);
@@ -111,6 +111,71 @@ describe('the local Supabase project', () => {
     });
     const callback = await consent(data.url!, 'deny');
     expect(callback.searchParams.get('error')).toBe('access_denied');
+  });
+
+  it.each(['linkedin_oidc', 'zoom', 'custom:acme'])('signs in with %s, with a name and a picture', async (provider) => {
+    const supabase = client();
+    const options = { redirectTo: `${siteUrl}/auth/callback` };
+    const { data } = await supabase.auth.signInWithOAuth({ provider: provider as 'zoom', options });
+    const callback = await backend.standIn.authorize(data.url!, { approve: true, user: 'ada@example.com' });
+    const { data: signedIn } = await supabase.auth.exchangeCodeForSession(callback.searchParams.get('code')!);
+    const { full_name: name, avatar_url: picture } = signedIn.user!.user_metadata;
+    expect(name).toBe('Ada Lovelace');
+    const answer = await fetch(picture);
+    expect([answer.headers.get('content-type'), await answer.text()]).toEqual([
+      'image/svg+xml',
+      expect.stringContaining('>AL<'),
+    ]);
+  });
+
+  it('refuses a name that is no provider of Supabase', async () => {
+    const answer = await fetch(`${backend.url}/auth/v1/authorize?provider=googel`);
+    expect(await answer.json()).toMatchObject({ msg: 'Unsupported provider: Provider googel could not be found' });
+  });
+
+  it('offers people on a provider’s page, and signs in the one whose button is pressed', async () => {
+    const { data } = await client().auth.signInWithOAuth({ provider: 'google' });
+    const page = await fetch(data.url!);
+    const text = await page.text();
+    expect(text).toContain('Sign in with Google');
+    expect([...text.matchAll(/name="email" value="([^"]+)"/g)].map(([, email]) => email)).toEqual([
+      'octavia@example.com',
+      'ada@example.com',
+      backend.demo.email,
+      backend.admin.email,
+    ]);
+    const body = new URLSearchParams({ email: backend.admin.email });
+    const pressed = await fetch(page.url, { method: 'POST', body, redirect: 'manual' });
+    expect(pressed.headers.get('location')).toContain('code=');
+  });
+
+  it('has an admin, with the role in the token', async () => {
+    const { data } = await client().auth.signInWithPassword(backend.admin);
+    expect(data.user).toMatchObject({
+      app_metadata: { role: 'admin' },
+      user_metadata: { full_name: 'Margaret Hamilton' },
+    });
+    const [, payload = ''] = data.session!.access_token.split('.');
+    expect(JSON.parse(Buffer.from(payload, 'base64url').toString())).toMatchObject({ app_metadata: { role: 'admin' } });
+  });
+
+  it('gives a note to the user who adds it, as the documented table does', async () => {
+    const supabase = client();
+    const { data: signedIn } = await supabase.auth.signInWithPassword(backend.demo);
+    const notes = supabase.from('notes');
+    const { data: added } = await notes.insert({ body: 'mine' }).select().single();
+    expect(added).toMatchObject({ body: 'mine', user_id: signedIn.user!.id });
+    expect((await notes.insert([{ body: 'two' }, { body: 'three' }])).error).toBeNull();
+    expect((await notes.update({ body: 'changed' }).eq('id', added.id)).error).toBeNull();
+    expect((await notes.select('body').eq('id', added.id).single()).data).toEqual({ body: 'changed' });
+    expect((await notes.delete().eq('body', 'two')).error).toBeNull();
+    expect((await notes.delete().in('body', ['three'])).error?.message).toContain('eq alone');
+    const latest = await notes.select('body').order('created_at', { ascending: false }).limit(1);
+    expect(latest.data).toEqual([{ body: 'three' }]);
+    expect((await client().from('notes').insert({ body: 'of no one' })).error).toMatchObject({ code: '42501' });
+    await notes.delete().eq('user_id', signedIn.user!.id).eq('body', 'three');
+    await notes.delete().eq('id', added.id);
+    expect((await notes.select()).data).toHaveLength(2);
   });
 
   it('returns no rows without a session, and accepts none for another user', async () => {

@@ -77,7 +77,7 @@ it('has an OAuth provider of each name, and a callback on each path, as applicat
     expect((await visitor.get(back.headers.get('location')!)).status).toBe(303);
     expect(identities).toEqual([
       [{ provider: 'google', id: expect.stringMatching(/./), email: 'grace@example.com' }],
-      expect.objectContaining({ full_name: 'grace' }),
+      expect.objectContaining({ full_name: 'Grace' }),
     ]);
   } finally {
     process.env = before;

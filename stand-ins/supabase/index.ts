@@ -1,8 +1,9 @@
-import { createOutbox } from './outbox.ts';
-import type { Outbox } from './outbox.ts';
-import { knownProviders } from './routes/oauth.ts';
+import { createOutbox, shown } from './outbox.ts';
+import type { Mail, Outbox } from './outbox.ts';
+import { everyProvider } from './routes/oauth.ts';
 import { startSupabaseStandIn } from './stand-in.ts';
-import type { SupabaseStandIn } from './stand-in.ts';
+import type { SupabaseStandIn, SupabaseStandInOptions } from './stand-in.ts';
+import { profileOf } from './users.ts';
 
 export type { Mail, Outbox } from './outbox.ts';
 
@@ -13,6 +14,10 @@ export interface SupabaseLocalOptions {
   readonly siteUrl: string;
   /** Whether a new account must be confirmed by an email's link; default true. */
   readonly confirmEmail?: boolean;
+  /** Called with each redirect target at its first use, to say which ones a real project must list. */
+  readonly onRedirect?: SupabaseStandInOptions['onRedirect'];
+  /** Called with each mail. */
+  readonly onMail?: (mail: Mail) => void;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
@@ -36,6 +41,8 @@ export interface SupabaseLocal {
   readonly outbox: Outbox;
   /** An existing account. It is valid only in this local project. */
   readonly demo: Credentials;
+  /** An existing account with `app_metadata.role`: `admin`. */
+  readonly admin: Credentials;
   /** The current codes of the users' authenticator apps. */
   authenticator(): readonly AuthenticatorCode[];
   /** The project itself: its switches, faults and keys. */
@@ -44,15 +51,25 @@ export interface SupabaseLocal {
 }
 
 const demo: Credentials = { email: 'demo@example.com', password: 'try-me-locally' };
+const admin: Credentials = { email: 'admin@example.com', password: demo.password };
+
+/** Whom the pages of the OAuth providers offer. The last two also have a password. */
+const people = [
+  { name: 'Octavia Hill', email: 'octavia@example.com' },
+  { name: 'Ada Lovelace', email: 'ada@example.com' },
+  { name: 'Dorothy Vaughan', email: demo.email },
+  { name: 'Margaret Hamilton', email: admin.email },
+] as const;
 
 /**
  * A Supabase project in this process, on 127.0.0.1 and in memory: accounts, emails to an outbox, second factors, pages
- * that stand in for GitHub, Google and five more OAuth providers, single sign-on for example.org, an OAuth server with a demo app, and a table `notes` that shows each user their own rows.
+ * that stand in for every OAuth provider, single sign-on for example.org, an OAuth server with a demo app, and a table `notes` that shows
+ * each user their own rows.
  *
  * @throws {Error} in production
  */
 export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise<SupabaseLocal> {
-  const { port = 0, siteUrl, confirmEmail = true, now = Date.now } = options;
+  const { port = 0, siteUrl, confirmEmail = true, now = Date.now, onRedirect, onMail } = options;
   if (process.env['NODE_ENV'] === 'production') {
     throw new Error('The local Supabase project checks too little to run in production.');
   }
@@ -60,7 +77,10 @@ export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise
     port,
     siteUrl,
     now,
-    redirectAllowList: [`${siteUrl}/**`],
+    redirectAllowList: ['http://*.localhost:*/**'],
+    people,
+    ...(onRedirect && { onRedirect }),
+    onMail: (mail) => onMail?.(shown(mail, siteUrl)),
     autoconfirm: !confirmEmail,
     minimumPasswordLength: 8,
     mailFrequency: 1,
@@ -70,21 +90,25 @@ export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise
     keyFactors: true,
     oauthServer: true,
     ssoDomains: new Set(['example.org']),
-    providers: knownProviders,
-    oauthEmail: 'octavia@example.com',
+    providers: everyProvider,
+    oauthEmail: people[0].email,
     oauthNames: true,
     welcomeNotes: [
       'Welcome! This row came from the database, read with your own access token.',
       'Row-level security compares auth.uid() with user_id: sign in as another user and these rows are gone.',
     ],
   });
-  standIn.addUser({ ...demo, confirmed: true });
+  for (const { name, email } of people.slice(2)) {
+    const appMetadata = email === admin.email ? { role: 'admin' } : {};
+    standIn.addUser({ email, password: demo.password, metadata: profileOf(standIn.url, name), appMetadata });
+  }
   const { url, publishableKey, mails } = standIn;
   return {
     url,
     publishableKey,
     outbox: createOutbox(mails, siteUrl),
     demo,
+    admin,
     authenticator: () =>
       standIn.users().flatMap(({ email, factors }) =>
         factors

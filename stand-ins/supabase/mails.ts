@@ -56,7 +56,7 @@ export const tokenHashOf = (email: string, token: string) =>
     .digest('hex');
 
 /** The project's sent emails, and their one-time tokens. */
-export function createMails(url: string, switches: Switches, now: () => number) {
+export function createMails(url: string, switches: Switches, now: () => number, onMail?: (mail: Mail) => void) {
   const tokens = new Map<string, OneTimeToken>();
   const sent: Mail[] = [];
 
@@ -82,6 +82,7 @@ export function createMails(url: string, switches: Switches, now: () => number) 
     const mail = { kind, to, token, confirmationUrl, tokenHash, redirectTo, sentAt: now() };
     sent.push(mail);
     if (sent.length > maxKept) sent.shift();
+    onMail?.(mail);
     return mail;
   }
 

@@ -45,7 +45,7 @@ export function createOutbox(sent: SentMail[], siteUrl: string): Outbox {
   };
 }
 
-function shown({ kind, to, token, tokenHash, sentAt }: SentMail, siteUrl: string): Mail {
+export function shown({ kind, to, token, tokenHash, sentAt }: SentMail, siteUrl: string): Mail {
   const [subject, text, code] = letters[kind];
   const query = new URLSearchParams({ token_hash: tokenHash, type: kind, returnTo: '/account' });
   return {

@@ -6,13 +6,13 @@ import type { Mails } from './mails.ts';
 import type { Passkeys } from './passkeys.ts';
 import type { OAuthServer } from './oauth-server.ts';
 import type { Sessions } from './sessions.ts';
-import type { Switches, User } from './types.ts';
+import type { Person, Switches, User } from './types.ts';
 import type { Users } from './users.ts';
 
 export interface Note {
   readonly id: number;
   readonly user_id: string;
-  readonly body: string;
+  body: string;
   /** ISO 8601. */
   readonly created_at: string;
 }
@@ -21,7 +21,10 @@ export interface Note {
 export interface Project {
   readonly url: string;
   readonly siteUrl: string;
-  readonly redirectAllowList: readonly string[];
+  /** The target of a redirect: the one that was asked for, or the site where that one is not allowed. */
+  readonly redirectTo: (asked: string) => string;
+  /** Who is signed in at the OAuth providers. */
+  readonly people: readonly Person[];
   readonly publishableKey: string;
   /** For the admin API. */
   readonly secretKey: string;

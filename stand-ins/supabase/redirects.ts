@@ -1,11 +1,13 @@
 /**
- * GoTrue's redirect target: the requested URL if it has the site's origin, is a loopback address or is on the allow
- * list, and silently the site URL otherwise. In the list `*` does not match dots and slashes; `**` matches everything.
+ * GoTrue's redirect target: the requested URL if it has the site's origin (any port of `localhost`), is a loopback address
+ * or is on the allow list, and silently the site URL otherwise. In the list `*` does not match dots and slashes; `**` matches everything.
  */
 export function allowedRedirect(asked: string, siteUrl: string, allowList: readonly string[]): string {
   const url = URL.parse(asked);
   if (!url || !/^https?:$/.test(url.protocol)) return siteUrl;
-  if (url.origin === new URL(siteUrl).origin || /^(127(\.\d+){3}|\[::1\])$/.test(url.hostname)) return asked;
+  const site = new URL(siteUrl);
+  const isSite = url.origin === site.origin || (url.hostname === 'localhost' && site.hostname === 'localhost');
+  if (isSite || /^(127(\.\d+){3}|\[::1\])$/.test(url.hostname)) return asked;
   const [withoutFragment = ''] = asked.split('#');
   return allowList.some((pattern) => globToRegExp(pattern).test(withoutFragment)) ? asked : siteUrl;
 }

@@ -18,12 +18,24 @@ import type { NewClient, NewAuthorization, OAuthClient } from './oauth-server.ts
 import type { Note, Project } from './project.ts';
 import { createPasskeys } from './passkeys.ts';
 import type { RelyingParty } from './webauthn.ts';
+import { allowedRedirect } from './redirects.ts';
 import { createRoutes } from './routes/index.ts';
 import type { Route } from './routes/index.ts';
 import { createSessions } from './sessions.ts';
 import type { SessionOptions } from './sessions.ts';
 import { readSwitches } from './switches.ts';
-import type { Endpoint, Factor, Fault, FaultTarget, NewFactor, NewUser, Switches, User } from './types.ts';
+import type {
+  Endpoint,
+  Factor,
+  Fault,
+  FaultTarget,
+  Mail,
+  NewFactor,
+  NewUser,
+  Person,
+  Switches,
+  User,
+} from './types.ts';
 import { createUsers } from './users.ts';
 
 export type { Gate } from './faults.ts';
@@ -49,6 +61,12 @@ export interface SupabaseStandInOptions extends Partial<Switches> {
   readonly siteUrl?: string;
   /** Further redirect targets; the site's own origin and loopback addresses need no entry. */
   readonly redirectAllowList?: readonly string[];
+  /** Called with each redirect target without its query, at its first use. */
+  readonly onRedirect?: (target: string, isAllowed: boolean) => void;
+  /** Whom a provider's page offers, beside the switch `oauthEmail`. */
+  readonly people?: readonly Person[];
+  /** Called with each mail. */
+  readonly onMail?: (mail: Mail) => void;
   /** `HS256` is a project that still signs with a shared secret: an empty JWKS, only /user can verify. */
   readonly algorithm?: 'ES256' | 'HS256';
   /** Milliseconds since the epoch. */
@@ -74,7 +92,8 @@ const versionOf = ({ headers }: StandInRequest) => headers['x-supabase-api-versi
  * real one's failures, on 127.0.0.1 and a free port. Change `switches` at any time.
  */
 export async function startSupabaseStandIn(options: SupabaseStandInOptions = {}) {
-  const { algorithm = 'ES256', now = Date.now, siteUrl = 'http://127.0.0.1:3000', redirectAllowList = [] } = options;
+  const { algorithm = 'ES256', now = Date.now, siteUrl = 'http://127.0.0.1:3000' } = options;
+  const { people = [], onRedirect, onMail } = options;
   const { publishableKey = `sb_publishable_${randomBytes(16).toString('hex')}`, port = 0, welcomeNotes = [] } = options;
   const secretKey = `sb_secret_${randomBytes(16).toString('hex')}`;
   const { relyingParty: party = { id: new URL(siteUrl).hostname, origins: [new URL(siteUrl).origin] } } = options;
@@ -92,12 +111,20 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
     void notes.push({ id: notes.length + 1, user_id: userId, body, created_at: new Date(now()).toISOString() });
   const users = createUsers(switches, now, ({ id }) => welcomeNotes.forEach((body) => addNote(id, body)));
   const sessions = createSessions({ keys, users, switches, issuer: `${url}/auth/v1`, now });
-  const mails = createMails(url, switches, now);
+  const mails = createMails(url, switches, now, onMail);
   const factors = createFactors(switches, party, now);
   const passkeys = createPasskeys(switches, party, now);
   const flows = createFlows(now);
   const oauthServer = createOAuthServer(now);
-  const base = { url, siteUrl, redirectAllowList, publishableKey, secretKey, switches, now };
+  const told = new Set<string>();
+  const redirectTo = (asked: string): string => {
+    const target = allowedRedirect(asked, siteUrl, options.redirectAllowList ?? []);
+    const address = asked.replace(/[?#].*/, '');
+    if (address !== '' && !told.has(address)) onRedirect?.(address, target === asked);
+    told.add(address);
+    return target;
+  };
+  const base = { url, siteUrl, redirectTo, people, publishableKey, secretKey, switches, now };
   const phoneCodes = new Map<string, string>();
   const accounts = { users, sessions, flows, mails, factors, passkeys, phoneCodes, oauthServer };
   const project: Project = { ...base, ...accounts, keys, notes };

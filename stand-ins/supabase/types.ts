@@ -23,11 +23,11 @@ export interface Switches {
   pwnedPasswords: ReadonlySet<string>;
   /** Domains that answer `email_address_invalid`. */
   invalidEmailDomains: ReadonlySet<string>;
-  /** Enabled OAuth providers. */
+  /** Enabled OAuth providers. Those of `everyProvider` include a project's own, `custom:…`. */
   providers: ReadonlySet<string>;
   /** The signed-in user at the OAuth providers unless the consent form names another. */
   oauthEmail: string;
-  /** Whether an OAuth provider tells a name, which Supabase keeps as metadata. */
+  /** Whether an OAuth provider tells a name and a picture, which Supabase keeps as metadata. */
   oauthNames: boolean;
   /** Whether an OAuth provider remembers who is signed in, and asks again only where a request wants it. */
   oauthSessions: boolean;
@@ -120,6 +120,12 @@ export interface NewFactor {
   readonly phone?: string;
   /** Default: `true`. */
   readonly verified?: boolean;
+}
+
+/** Someone whom an OAuth provider knows. */
+export interface Person {
+  readonly name: string;
+  readonly email: string;
 }
 
 export interface NewUser {

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { picturePath } from '../page.ts';
 import { GoTrueError } from './errors.ts';
 import type { Factor, NewUser, Switches, User, UserJson } from './types.ts';
 
@@ -87,6 +88,12 @@ export function createUsers(switches: Switches, now: () => number, onAdd: (user:
 }
 
 export type Users = ReturnType<typeof createUsers>;
+
+/** What GoTrue takes from a provider's profile. */
+export function profileOf(origin: string, name: string): Record<string, string> {
+  const picture = `${origin}${picturePath(name)}`;
+  return { name, full_name: name, avatar_url: picture, picture };
+}
 
 export const isEmail = (text: string) => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text);
 

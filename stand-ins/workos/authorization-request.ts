@@ -1,3 +1,5 @@
+import { accepts } from '../loopback.ts';
+import type { OnLoopback } from '../loopback.ts';
 import { problemPage } from './pages.ts';
 import { redirect } from './replies.ts';
 import type { Reply } from './replies.ts';
@@ -8,9 +10,11 @@ export interface AuthorizationRequest {
   readonly organizationId: string | undefined;
   readonly loginHint: string | undefined;
   readonly isSignUp: boolean;
-  readonly isInvitation: boolean;
+  readonly invitationToken: string | undefined;
   /** Whether the page is shown although the browser is signed in (OpenID Connect Core §3.1.2.1, `prompt=login`). */
   readonly asksAgain: boolean;
+  /** The OAuth provider, such as `Google`; undefined for AuthKit's own page. */
+  readonly provider: string | undefined;
   readonly authenticationMethod: string;
   readonly codeChallenge: string | undefined;
   /** Redirects to the application's redirect URI, with its state. */
@@ -21,19 +25,19 @@ export type ParsedRequest =
   | { readonly kind: 'accepted'; readonly request: AuthorizationRequest }
   | { readonly kind: 'refused'; readonly reply: Reply };
 
-const oauthProviders = ['AppleOAuth', 'GitHubOAuth', 'GitLabOAuth', 'GoogleOAuth', 'LinkedInOAuth', 'MicrosoftOAuth'];
-const providers = ['authkit', ...oauthProviders];
+/** `GoogleOAuth`, `VercelMarketplaceOAuth`: as WorkOS names the OAuth providers. */
+const oauthProvider = /^([A-Z]\w{1,40})OAuth$/;
 const screenHints = ['sign-in', 'sign-up'];
 
-/** `https://app.example/**` stands for any path there: no two applications of developers have the same one. */
-function isRegistered(registered: string, redirectUri: string): boolean {
-  const isPattern = registered.endsWith('/**');
-  return isPattern ? redirectUri.startsWith(registered.slice(0, -2)) : registered === redirectUri;
+export interface Registration {
+  readonly clientId: string;
+  readonly redirectUris: string[];
+  readonly onRedirectUri: OnLoopback | undefined;
 }
 
 export function parseAuthorizationRequest(
   query: URLSearchParams,
-  { clientId, redirectUris }: { clientId: string; redirectUris: readonly string[] },
+  { clientId, redirectUris, onRedirectUri }: Registration,
 ): ParsedRequest {
   const get = (name: string) => query.get(name) ?? undefined;
   const refuse = (title: string, text: string, value?: string): ParsedRequest => {
@@ -45,7 +49,7 @@ export function parseAuthorizationRequest(
   if (query.get('client_id') !== clientId) return refuse('Unknown client', 'This client_id is not registered here.');
   const redirectUri = get('redirect_uri');
   if (redirectUri === undefined) return refuse('No redirect URI', 'The request carries no redirect_uri.');
-  if (!redirectUris.some((registered) => isRegistered(registered, redirectUri))) {
+  if (!accepts(redirectUris, redirectUri, onRedirectUri)) {
     const text = 'Open the app under a registered address, or register exactly this one as a redirect URI:';
     return refuse('Redirect URI not registered', text, redirectUri);
   }
@@ -68,9 +72,10 @@ export function parseAuthorizationRequest(
     organizationId: get('organization_id'),
     loginHint: get('login_hint'),
     isSignUp: get('screen_hint') === 'sign-up',
-    isInvitation: get('invitation_token') !== undefined,
+    invitationToken: get('invitation_token'),
     asksAgain: get('prompt') === 'login' || get('screen_hint') === 'sign-up' || get('max_age') !== undefined,
-    authenticationMethod: provider !== undefined && oauthProviders.includes(provider) ? provider : 'Password',
+    provider: oauthProvider.exec(provider ?? '')?.[1],
+    authenticationMethod: provider !== undefined && oauthProvider.test(provider) ? provider : 'Password',
     codeChallenge: get('code_challenge'),
     sendBack,
   };
@@ -87,7 +92,8 @@ function findProblem(get: (name: string) => string | undefined): Problem {
   if ((provider ?? get('connection_id') ?? get('organization_id')) === undefined) {
     return { description: 'One of provider, connection_id and organization_id is required.' };
   }
-  if (provider !== undefined && !providers.includes(provider)) return { description: 'Unknown provider.' };
+  if (provider !== undefined && provider !== 'authkit' && !oauthProvider.test(provider))
+    return { description: 'Unknown provider.' };
   const screenHint = get('screen_hint');
   if (screenHint !== undefined && (provider !== 'authkit' || !screenHints.includes(screenHint))) {
     return { description: 'screen_hint is sign-in or sign-up, and for the provider authkit only.' };

@@ -1,3 +1,4 @@
+import type { OnLoopback } from '../loopback.ts';
 import { newId } from './ids.ts';
 import type { AuthorizationCode } from './authenticate.ts';
 import type { BrowserSession, BrowserSessions } from './browser-sessions.ts';
@@ -5,15 +6,19 @@ import { parseAuthorizationRequest } from './authorization-request.ts';
 import type { AuthorizationRequest } from './authorization-request.ts';
 import type { Switches } from './faults.ts';
 import type { OneTimeStore } from './one-time.ts';
+import type { Directory } from './directory.ts';
 import { organizationPage, signInPage, signUpPage } from './pages.ts';
+import { findMembership } from './people.ts';
 import type { StandInUser } from './people.ts';
 import type { Reply } from './replies.ts';
 
 export interface AuthorizeContext {
   readonly clientId: string;
-  readonly redirectUris: readonly string[];
+  readonly redirectUris: string[];
+  readonly onRedirectUri: OnLoopback | undefined;
   readonly switches: Switches;
   readonly users: Map<string, StandInUser>;
+  readonly directory: Directory;
   readonly codes: OneTimeStore<AuthorizationCode>;
   readonly browsers: BrowserSessions;
   readonly now: () => number;
@@ -23,10 +28,13 @@ export const authorizePath = '/user_management/authorize';
 
 /** The hosted pages: `show` renders one, `decide` handles the choice on it. */
 export function createAuthorize(context: AuthorizeContext) {
-  const { switches, users, codes, browsers, now } = context;
+  const { switches, users, directory, codes, browsers, now } = context;
 
   function show(request: AuthorizationRequest, problem?: { text: string; form: URLSearchParams }): Reply {
-    const { query, loginHint, organizationId } = request;
+    const { query, invitationToken } = request;
+    const invitation = directory.findInvitation(invitationToken);
+    const loginHint = request.loginHint ?? invitation?.email;
+    const organizationId = request.organizationId ?? invitation?.organizationId;
     const pageWith = (screenHint: string) => {
       const other = new URLSearchParams(query);
       other.set('screen_hint', screenHint);
@@ -45,13 +53,18 @@ export function createAuthorize(context: AuthorizeContext) {
       });
     }
     const isWelcome = (user: StandInUser) =>
-      organizationId === undefined || request.isInvitation || findMembership(user, organizationId) !== undefined;
+      invitation === undefined ? isMember(user) : user.email.toLowerCase() === invitation.email.toLowerCase();
+    const isMember = (user: StandInUser) =>
+      organizationId === undefined ||
+      invitationToken !== undefined ||
+      findMembership(user, organizationId) !== undefined;
     return signInPage({
       action,
       signUpUrl: query.get('provider') === 'authkit' ? pageWith('sign-up') : undefined,
       users: [...users.values()].filter(isWelcome),
       suggestedEmail: loginHint,
-      organizationName: organizationId === undefined ? undefined : organizationName(organizationId),
+      organizationName: organizationId === undefined ? undefined : directory.findOrganization(organizationId)?.name,
+      provider: request.provider,
     });
   }
 
@@ -91,8 +104,10 @@ export function createAuthorize(context: AuthorizeContext) {
     organizationOnPage: string | undefined,
   ): Reply {
     const chosen = users.get(browser.user.id) ?? browser.user;
-    const organizationId = request.organizationId ?? organizationOnPage;
-    const user = request.isInvitation ? join(chosen, organizationId) : chosen;
+    const { invitationToken } = request;
+    const invitation = directory.findInvitation(invitationToken);
+    const organizationId = request.organizationId ?? invitation?.organizationId ?? organizationOnPage;
+    const user = invitationToken === undefined ? chosen : directory.accept(chosen, organizationId, invitation);
     if (organizationId !== undefined && !findMembership(user, organizationId)) {
       const description = 'The user is not a member of the organization.';
       return request.sendBack({ error: 'access_denied', error_description: description });
@@ -105,29 +120,12 @@ export function createAuthorize(context: AuthorizeContext) {
     return request.sendBack({ code });
   }
 
-  /** A user who accepts an invitation becomes a member. */
-  function join(user: StandInUser, organizationId: string | undefined): StandInUser {
-    if (organizationId === undefined || findMembership(user, organizationId)) return user;
-    const membership = { id: organizationId, name: organizationName(organizationId) ?? organizationId, role: 'member' };
-    const member = { ...user, organizations: [...user.organizations, membership] };
-    users.set(member.id, member);
-    return member;
-  }
-
-  const organizationName = (organizationId: string) =>
-    [...users.values()].map((user) => findMembership(user, organizationId)?.name).find((name) => name !== undefined);
-
   return function authorize(query: URLSearchParams, form: URLSearchParams | null, cookieHeader?: string): Reply {
-    const { clientId, redirectUris } = context;
-    const parsed = parseAuthorizationRequest(query, { clientId, redirectUris });
+    const parsed = parseAuthorizationRequest(query, context);
     if (parsed.kind === 'refused') return parsed.reply;
     const { request } = parsed;
     if (form !== null) return decide(request, form);
     const browser = request.asksAgain ? undefined : browsers.find(cookieHeader);
     return browser === undefined ? show(request) : proceed(request, browser, undefined);
   };
-}
-
-function findMembership(user: StandInUser, organizationId: string) {
-  return user.organizations.find(({ id }) => id === organizationId);
 }

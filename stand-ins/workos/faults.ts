@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from './replies.ts';
 import type { Reply } from './replies.ts';
 
-export type Endpoint = 'authorize' | 'token' | 'jwks' | 'logout' | 'revoke' | 'sessions' | 'identities' | 'memberships';
+export type Endpoint =
+  'authorize' | 'token' | 'jwks' | 'logout' | 'revoke' | 'sessions' | 'identities' | 'memberships' | 'api';
 
 /**
  * How an endpoint fails:

@@ -6,10 +6,13 @@ import type { AuthorizationCode, PendingAuthentication, RequestBody } from './au
 import { createAuthorize } from './authorize.ts';
 import { defaultSwitches } from './faults.ts';
 import type { Endpoint, Switches } from './faults.ts';
-import { listSessions, logout, revoke } from './logout.ts';
+import type { OnLoopback } from '../loopback.ts';
+import { createApi } from './api.ts';
+import { createDirectory } from './directory.ts';
+import { logout, revoke } from './logout.ts';
 import { createBrowserSessions } from './browser-sessions.ts';
 import { createOneTimeStore } from './one-time.ts';
-import { demoUsers, listIdentities, listMemberships, toSdkUser } from './people.ts';
+import { demoUsers, toSdkUser } from './people.ts';
 import type { StandInUser } from './people.ts';
 import { json } from './replies.ts';
 import { createRequestLog } from './request-log.ts';
@@ -33,10 +36,16 @@ export interface WorkosStandInOptions {
   readonly port?: number;
   /** A loopback address; anything else is refused. Default `127.0.0.1`. */
   readonly host?: string;
-  /** Compared character by character, except for `/**` at the end; more can be pushed to the running stand-in's list. */
+  /** Compared character by character; more can be pushed to the running stand-in's list. */
   readonly redirectUris?: readonly string[];
   /** Allowed sign-out targets; the first is the default. More can be pushed here, too. */
   readonly logoutReturnTos?: readonly string[];
+  /** With it, each redirect URI of this machine is accepted at its first use, and told here. */
+  readonly onRedirectUri?: OnLoopback;
+  /** The same for sign-out redirects. */
+  readonly onLogoutReturnTo?: OnLoopback;
+  /** The application's sign-in page, to which an invitation leads; default: `login` beside the first redirect URI. */
+  readonly signInUrl?: string;
   /** Default: {@link demoUsers}. */
   readonly users?: readonly StandInUser[];
   /** By email address, for forms of an application's own; the hosted page asks for none. */
@@ -88,12 +97,16 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
   const pending = createOneTimeStore<PendingAuthentication>(now);
   const sessions = createSessions({ now, switches, users, clientId, issuer, sign });
   const headless = createHeadless(users, new Map(Object.entries(options.passwords ?? {})));
+  const directory = createDirectory(users, now);
+  const signInUrl = () => options.signInUrl ?? new URL('login', redirectUris[0] ?? 'http://localhost:3000').href;
   const routes = {
     authorize: createAuthorize({
       clientId,
       redirectUris,
+      onRedirectUri: options.onRedirectUri,
       switches,
       users,
+      directory,
       codes,
       browsers: createBrowserSessions(sessions),
       now,
@@ -101,15 +114,11 @@ export async function startWorkosStandIn(options: WorkosStandInOptions) {
     authenticate: createAuthenticate({ clientId, apiKey, switches, codes, pending, sessions, users, headless, now }),
     magicAuth: (body: RequestBody) => headless.sendCode(body),
     jwks: (id: string) => (id === clientId ? json(200, keys.jwks()) : json(404, { message: 'Client not found.' })),
-    logout: (query: URLSearchParams) => logout(query, { sessions, logoutReturnTos }),
+    logout: (query: URLSearchParams) =>
+      logout(query, { sessions, logoutReturnTos, onLogoutReturnTo: options.onLogoutReturnTo }),
     revoke: (sessionId: unknown, authorization: string | undefined) =>
       revoke(sessionId, authorization, { sessions, apiKey }),
-    listSessions: (userId: string, authorization: string | undefined) =>
-      listSessions(userId, authorization, { sessions, apiKey }),
-    listIdentities: (userId: string, authorization: string | undefined) =>
-      authorization === `Bearer ${apiKey}` ? listIdentities(users.get(userId)) : json(401, { message: 'Unauthorized' }),
-    listMemberships: (query: URLSearchParams, authorization: string | undefined) =>
-      authorization === `Bearer ${apiKey}` ? listMemberships(query, users) : json(401, { message: 'Unauthorized' }),
+    api: createApi({ users, directory, sessions, apiKey, signInUrl, now }),
   };
 
   const server = createWorkosServer({ routes, switches, log, hanging, now });

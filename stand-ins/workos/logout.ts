@@ -1,3 +1,5 @@
+import { accepts } from '../loopback.ts';
+import type { OnLoopback } from '../loopback.ts';
 import { problemPage, signedOutPage } from './pages.ts';
 import { json, redirect } from './replies.ts';
 import type { Reply } from './replies.ts';
@@ -6,18 +8,21 @@ import type { Sessions } from './sessions.ts';
 export interface LogoutContext {
   readonly sessions: Pick<Sessions, 'end'>;
   /** Sign-out redirects; the first is the target of a sign-out without `return_to`. */
-  readonly logoutReturnTos: readonly string[];
+  readonly logoutReturnTos: string[];
+  readonly onLogoutReturnTo: OnLoopback | undefined;
 }
 
 /** `GET /user_management/sessions/logout`. https://workos.com/docs/reference/authkit/logout */
-export function logout(query: URLSearchParams, { sessions, logoutReturnTos }: LogoutContext): Reply {
+export function logout(query: URLSearchParams, context: LogoutContext): Reply {
+  const { sessions, logoutReturnTos, onLogoutReturnTo } = context;
   const sessionId = query.get('session_id');
   if (!sessionId) return problemPage({ title: 'No session', text: 'The request carries no session_id.' });
   // First, so that the user is signed out even if the redirect target is invalid.
   sessions.end(sessionId);
   const returnTo = query.get('return_to') ?? logoutReturnTos[0];
   if (returnTo === undefined) return signedOutPage();
-  if (logoutReturnTos.some((registered) => isSameUrl(registered, returnTo))) return redirect(returnTo);
+  const isRegistered = logoutReturnTos.some((registered) => isSameUrl(registered, returnTo));
+  if (isRegistered || accepts(logoutReturnTos, returnTo, onLogoutReturnTo)) return redirect(returnTo);
   const text = 'The session has ended. To send people back, register exactly this one as a sign-out redirect:';
   return problemPage({ title: 'Sign-out redirect not registered', text, value: returnTo, backTo: returnTo });
 }
@@ -39,16 +44,6 @@ export function revoke(
   }
   sessions.end(sessionId);
   return json(200, {});
-}
-
-/** `GET /user_management/users/:id/sessions`. https://workos.com/docs/reference/authkit/session/list */
-export function listSessions(
-  userId: string,
-  authorization: string | undefined,
-  { sessions, apiKey }: { readonly sessions: Pick<Sessions, 'listOf'>; readonly apiKey: string },
-): Reply {
-  if (authorization !== `Bearer ${apiKey}`) return json(401, { message: 'Unauthorized' });
-  return json(200, { object: 'list', data: sessions.listOf(userId), list_metadata: { before: null, after: null } });
 }
 
 /** `http://localhost:3000` and `http://localhost:3000/` are one URL in two spellings. */

@@ -1,35 +1,12 @@
+import { cancelButton, escapeHtml, hostedPage, personList } from '../page.ts';
+import { isLoopback } from '../loopback.ts';
 import { displayName } from './people.ts';
-import type { StandInUser } from './people.ts';
-import { page } from './replies.ts';
+import type { Membership, StandInUser } from './people.ts';
 import type { Reply } from './replies.ts';
-import { style } from '../style.ts';
 
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`);
+function layout(status: number, title: string, content: string, owner = 'WorkOS'): Reply {
+  return hostedPage({ status, title, owner, content });
 }
-
-function layout(status: number, title: string, content: string): Reply {
-  const markup = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)} · WorkOS stand-in</title>
-<style>${style}</style>
-</head>
-<body>
-<p class="notice"><strong>Local stand-in.</strong> This is not WorkOS. No password is checked, and nothing leaves this machine.</p>
-<main>
-<h1>${escapeHtml(title)}</h1>
-${content}
-</main>
-</body>
-</html>
-`;
-  return page(status, { markup, style });
-}
-
-const cancelButton = '<button class="plain" name="decision" value="cancel" formnovalidate>Cancel</button>';
 
 export interface SignInPage {
   /** The target of the choice: this page's own address with its query. */
@@ -40,15 +17,18 @@ export interface SignInPage {
   readonly suggestedEmail: string | undefined;
   /** The organization that the application asked for. */
   readonly organizationName: string | undefined;
+  /** The OAuth provider that the application asked for, such as `Google`. */
+  readonly provider: string | undefined;
 }
 
-export function signInPage({ action, signUpUrl, users, suggestedEmail, organizationName }: SignInPage): Reply {
-  const choices = users.map((user) => {
-    const organizations = user.organizations.map(({ name }) => name).join(', ') || 'no organization';
-    const isSuggested = user.email === suggestedEmail;
-    return `<li><button name="user_id" value="${escapeHtml(user.id)}"${isSuggested ? ' class="suggested" autofocus' : ''}>
-<strong>${escapeHtml(displayName(user))}</strong><span>${escapeHtml(user.email)} · ${escapeHtml(organizations)}</span></button></li>`;
-  });
+export function signInPage(page: SignInPage): Reply {
+  const { action, signUpUrl, users, suggestedEmail, organizationName, provider } = page;
+  const people = users.map((user) => ({
+    field: ['user_id', user.id] as const,
+    name: displayName(user),
+    detail: `${user.email} · ${user.organizations.map(membershipText).join(', ') || 'no organization'}`,
+    isSuggested: user.email === suggestedEmail,
+  }));
   const into = organizationName === undefined ? '' : ` to <strong>${escapeHtml(organizationName)}</strong>`;
   const signUpLink =
     signUpUrl === undefined
@@ -57,17 +37,18 @@ export function signInPage({ action, signUpUrl, users, suggestedEmail, organizat
   const invitation = users.length > 0 ? `Choose who signs in${into}.` : `There are no users who could sign in${into}.`;
   return layout(
     200,
-    'Sign in',
+    provider === undefined ? 'Sign in' : `Sign in with ${provider}`,
     `<p class="soft">${invitation}</p>
 <form method="post" action="${escapeHtml(action)}">
-<ul>
-${choices.join('\n')}
-</ul>
+${personList(people)}
 ${cancelButton}
 </form>
 ${signUpLink}`,
+    provider,
   );
 }
+
+const membershipText = ({ name, role }: Membership): string => (role === undefined ? name : `${name} (${role})`);
 
 export interface SignUpPage {
   readonly action: string;
@@ -132,10 +113,7 @@ export function problemPage({ title, text, value, backTo }: ProblemPage): Reply 
 }
 
 function localOrigin(address: string | undefined): string | undefined {
-  const url = address === undefined ? null : URL.parse(address);
-  const isLocal =
-    url !== null && /^https?:$/.test(url.protocol) && /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname);
-  return isLocal ? url.origin : undefined;
+  return address !== undefined && isLoopback(address) ? new URL(address).origin : undefined;
 }
 
 export function signedOutPage(): Reply {

@@ -29,7 +29,7 @@ export interface StandInUser {
 const instruments = { id: 'org_01JC4XJ2M7Q8T3WZ5R9VKB6NDE', name: 'Analytical Instruments' };
 const lighthouse = { id: 'org_01JC4XKH5D0C8P2YV7M4TGS3QA', name: 'Lighthouse Cooperative' };
 
-/** One user for each case an application has to handle: no organization, one, several. */
+/** One user for each case an application has to handle: no organization, one, several, and an admin. */
 export const demoUsers = {
   personal: {
     id: 'user_01JC4XF9W3S6B1ZQ0N8HRD5TKM',
@@ -56,14 +56,25 @@ export const demoUsers = {
       { ...lighthouse, role: 'member', permissions: [] },
     ],
   },
+  admin: {
+    id: 'user_01JC4XJB5T7N3Q0WF2H6ZKR8DM',
+    email: 'admin@example.com',
+    firstName: 'Margaret',
+    lastName: 'Hamilton',
+    organizations: [{ ...instruments, role: 'admin', permissions: ['reports:read', 'reports:write'] }],
+  },
 } as const satisfies Record<string, StandInUser>;
+
+export function findMembership(user: StandInUser, organizationId: string): Membership | undefined {
+  return user.organizations.find(({ id }) => id === organizationId);
+}
 
 export function displayName({ firstName, lastName, email }: StandInUser): string {
   return [firstName, lastName].filter(Boolean).join(' ') || email;
 }
 
 /** The creation time of all accounts; no test depends on it. */
-const createdAt = '2025-01-01T00:00:00.000Z';
+export const createdAt = '2025-01-01T00:00:00.000Z';
 
 /** A user in WorkOS' wire format. https://workos.com/docs/reference/authkit/user */
 export function toWire(user: StandInUser) {
@@ -112,34 +123,4 @@ export function listIdentities(user: StandInUser | undefined) {
     200,
     (user.identities ?? []).map(({ provider, idpId }) => ({ idp_id: idpId, type: 'OAuth', provider })),
   );
-}
-
-/** `GET /user_management/organization_memberships`. https://workos.com/docs/reference/authkit/organization-membership/list */
-export function listMemberships(query: URLSearchParams, users: ReadonlyMap<string, StandInUser>) {
-  const userId = query.get('user_id');
-  if (userId === null) return json(422, { message: 'Validation failed', errors: ['user_id must be a string'] });
-  const limit = Number(query.get('limit') ?? 10);
-  if (!(limit >= 1 && limit <= 100)) return json(422, { message: 'Validation failed', errors: ['limit is 1 to 100'] });
-  const idOf = ({ id }: Membership): string => `om_${userId}_${id}`;
-  // The newest first.
-  const all = [...(users.get(userId)?.organizations ?? [])].reverse();
-  const start = all.findIndex((membership) => idOf(membership) === query.get('after')) + 1;
-  const listed = all.slice(start, start + limit);
-  const last = listed.at(-1);
-  const isEnd = last === undefined || start + limit >= all.length;
-  return json(200, {
-    object: 'list',
-    data: listed.map((membership) => ({
-      object: 'organization_membership',
-      id: idOf(membership),
-      user_id: userId,
-      organization_id: membership.id,
-      organization_name: membership.name,
-      role: { slug: membership.role ?? 'member' },
-      status: 'active',
-      created_at: createdAt,
-      updated_at: createdAt,
-    })),
-    list_metadata: { before: null, after: isEnd ? null : idOf(last) },
-  });
 }

@@ -1,11 +1,7 @@
-import { createHash } from 'node:crypto';
+import type { PageReply } from '../page.ts';
 
 /** A route's response; only the server sends it. */
-export interface Reply {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
+export type Reply = PageReply;
 
 export function json(status: number, body: unknown): Reply {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(body) };
@@ -19,20 +15,4 @@ export function oauthError(status: number, error: string, description: string): 
 /** 303: a browser continues with GET, whatever the request's method. */
 export function redirect(location: string): Reply {
   return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' };
-}
-
-/** A page with one inline style sheet, allowed by its hash, and no script. */
-export function page(status: number, { markup, style }: { markup: string; style: string }): Reply {
-  const styleHash = createHash('sha256').update(style).digest('base64');
-  return {
-    status,
-    headers: {
-      'content-type': 'text/html; charset=utf-8',
-      'cache-control': 'no-store',
-      // No form-action: the redirect after a button crosses origins, and Chromium applies the form's policy to it.
-      'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; frame-ancestors 'none'`,
-      'referrer-policy': 'no-referrer',
-    },
-    body: markup,
-  };
 }

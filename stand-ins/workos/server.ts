@@ -1,10 +1,12 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import type { ApiCall } from './api.ts';
 import type { RequestBody } from './authenticate.ts';
 import { authorizePath } from './authorize.ts';
 import { failWith, holdBack, takeFault } from './faults.ts';
 import type { Endpoint, Switches } from './faults.ts';
+import { picture } from '../page.ts';
 import { newId } from './ids.ts';
 import { json } from './replies.ts';
 import type { Reply } from './replies.ts';
@@ -18,9 +20,8 @@ export interface Routes {
   readonly jwks: (clientId: string) => Reply;
   readonly logout: (query: URLSearchParams) => Reply;
   readonly revoke: (sessionId: unknown, authorization: string | undefined) => Reply;
-  readonly listSessions: (userId: string, authorization: string | undefined) => Reply;
-  readonly listIdentities: (userId: string, authorization: string | undefined) => Reply;
-  readonly listMemberships: (query: URLSearchParams, authorization: string | undefined) => Reply;
+  /** The work of any other call; undefined where no path is known. */
+  readonly api: (call: ApiCall) => (() => Reply) | undefined;
 }
 
 interface Route {
@@ -52,6 +53,11 @@ export function createWorkosServer({ routes, switches, log, hanging, now }: Serv
     const text = (await buffer(req)).toString('utf8');
     const body = parseJson(text);
     const { authorization, cookie } = req.headers;
+    const shown = method === 'GET' ? picture(path) : undefined;
+    if (shown !== undefined) {
+      write(res, shown, now());
+      return;
+    }
     const route = findRoute(routes, { method, path, query, text, body, authorization, cookie });
     if (!route) {
       write(res, json(404, { message: 'Not Found' }), now());
@@ -96,12 +102,6 @@ function findRoute(routes: Routes, parsed: ParsedRequest): Route | null {
   };
   const clientId = /^\/sso\/jwks\/([^/]+)$/.exec(path)?.[1];
   if (method === 'GET' && clientId !== undefined) return route('jwks', () => routes.jwks(clientId));
-  const [, userId, list] = /^\/user_management\/users\/([^/]+)\/(sessions|identities)$/.exec(path) ?? [];
-  if (method === 'GET' && userId !== undefined) {
-    return list === 'sessions'
-      ? route('sessions', () => routes.listSessions(userId, authorization))
-      : route('identities', () => routes.listIdentities(userId, authorization));
-  }
   switch (`${method} ${path}`) {
     case `GET ${authorizePath}`:
       return route('authorize', () => routes.authorize(query, null, cookie));
@@ -117,15 +117,21 @@ function findRoute(routes: Routes, parsed: ParsedRequest): Route | null {
     // https://workos.com/docs/reference/authkit/session/revoke
     case 'POST /user_management/sessions/revoke':
       return route('revoke', () => routes.revoke(body?.['session_id'], authorization));
-    // https://workos.com/docs/reference/authkit/organization-membership/list
-    case 'GET /user_management/organization_memberships':
-      return route('memberships', () => routes.listMemberships(query, authorization));
     case 'GET /user_management/sessions/logout':
       return route('logout', () => routes.logout(query));
-    default:
-      return null;
+    default: {
+      const work = routes.api({ method, path, query, body: body ?? {}, authorization });
+      return work === undefined ? null : route(lists[path.replace(/^.*_|.*\//, '')] ?? 'api', work);
+    }
   }
 }
+
+/** What the adapter itself may ask of the API, by the end of the path. */
+const lists: Readonly<Record<string, Endpoint>> = {
+  sessions: 'sessions',
+  identities: 'identities',
+  memberships: 'memberships',
+};
 
 function parseJson(text: string): RequestBody | null {
   try {

@@ -162,6 +162,10 @@ export function createSessions({ now, switches, users, clientId, issuer, sign }:
 
     isActive: (sessionId: string): boolean => sessions.get(sessionId)?.ended === false,
 
+    endAll(userId: string): void {
+      for (const session of sessions.values()) if (session.userId === userId) session.ended = true;
+    },
+
     end(sessionId: string): void {
       const session = sessions.get(sessionId);
       if (session) session.ended = true;

@@ -1,11 +1,13 @@
+import { picture } from '../../page.ts';
 import { json } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
 import type { Project } from '../project.ts';
 import type { Endpoint } from '../types.ts';
-import { logout, notes, settings, user } from './account.ts';
+import { logout, settings, user } from './account.ts';
 import { createDemoApp } from './demo-app.ts';
 import { createOauth } from './oauth.ts';
 import { challenge, enroll, unenroll, verifyFactor } from './factors.ts';
+import { notes } from './notes.ts';
 import { otp, reauthenticate, recover } from './mail.ts';
 import { oauthServerRoute } from './oauth-server.ts';
 import { createUser, resend, signup } from './signup.ts';
@@ -40,6 +42,8 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
     if (/^\/provider\/[^/]+\/authorize$/.test(url.pathname)) {
       return { endpoint: 'authorize', open: true, handle: oauth.consent };
     }
+    const shown = method === 'GET' ? picture(url.pathname) : undefined;
+    if (shown) return { endpoint: 'other', open: true, handle: () => shown };
     const factorCall = factorCalls[`${method} ${url.pathname.replace(/^(\/auth\/v1\/factors)\/[^/]+/, '$1/:id')}`];
     const ofOAuthServer = oauthServerRoute(project, method, url.pathname);
     if (ofOAuthServer) return ofOAuthServer;
@@ -89,6 +93,8 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
         return { endpoint: 'other', open: true, handle: demoApp.callback };
       case 'GET /rest/v1/notes':
       case 'POST /rest/v1/notes':
+      case 'PATCH /rest/v1/notes':
+      case 'DELETE /rest/v1/notes':
         return { endpoint: 'rest', handle: (request) => notes(project, request) };
       default:
         return {

@@ -6,9 +6,10 @@ import { json, redirect, textField } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
 import { confirm } from '../project.ts';
 import type { Project } from '../project.ts';
-import { allowedRedirect, withParameters } from '../redirects.ts';
-import type { User } from '../types.ts';
-import { consentPage } from './consent-page.ts';
+import { withParameters } from '../redirects.ts';
+import type { Person, User } from '../types.ts';
+import { profileOf } from '../users.ts';
+import { providerPage } from './provider-page.ts';
 import { errorParameters } from './verify.ts';
 
 interface Started {
@@ -18,16 +19,13 @@ interface Started {
   readonly startedAt: number;
 }
 
-/** The providers that tests use; GoTrue supports many more. */
-export const knownProviders: ReadonlySet<string> = new Set([
-  'apple',
-  'azure',
-  'discord',
-  'facebook',
-  'github',
-  'gitlab',
-  'google',
-]);
+/** Supabase's names of the OAuth providers. */
+export const everyProvider: ReadonlySet<string> = new Set(
+  (
+    'apple azure bitbucket discord facebook figma fly github gitlab google kakao keycloak linkedin linkedin_oidc notion ' +
+    'slack slack_oidc snapchat spotify twitch twitter vercel_marketplace workos x zoom'
+  ).split(' '),
+);
 
 /** The value of `prompt` with which a provider asks for the account; others of these providers ignore the parameter. */
 const accountPrompts: Readonly<Record<string, string>> = {
@@ -44,22 +42,23 @@ const providerCookie = 'provider-stand-in';
 
 /** The browser's path through an OAuth provider: /authorize → the provider's consent page → /callback → the application. */
 export function createOauth(project: Project) {
-  const { siteUrl, redirectAllowList, switches, users, sessions, flows, now, url: origin } = project;
+  const { siteUrl, redirectTo, people, switches, users, sessions, flows, now, url: origin } = project;
   const started = new Map<string, Started>();
   const approvals = new Map<string, string>();
 
   function authorize({ url }: StandInRequest): Reply {
     const query = (name: string) => url.searchParams.get(name) ?? '';
     const provider = query('provider');
-    if (!knownProviders.has(provider)) {
+    const isOwn = provider.startsWith('custom:');
+    if (!everyProvider.has(provider) && !isOwn) {
       const message = `Unsupported provider: Provider ${provider} could not be found`;
       throw new GoTrueError(400, 'validation_failed', message);
     }
-    if (!switches.providers.has(provider)) {
+    if (!switches.providers.has(provider) && !(isOwn && switches.providers === everyProvider)) {
       throw new GoTrueError(400, 'validation_failed', 'Unsupported provider: provider is not enabled');
     }
     const pkce = readChallenge(query('code_challenge'), query('code_challenge_method'));
-    const target = allowedRedirect(query('redirect_to'), siteUrl, redirectAllowList);
+    const target = redirectTo(query('redirect_to'));
     const state = randomUUID();
     started.set(state, { provider, target, pkce, startedAt: now() });
     const others = [...url.searchParams].filter(([name]) => !ownParameters.has(name));
@@ -82,7 +81,7 @@ export function createOauth(project: Project) {
       throw new GoTrueError(404, 'sso_provider_not_found', 'No SSO provider assigned for this domain');
     }
     const pkce = readChallenge(textField(body, 'code_challenge'), textField(body, 'code_challenge_method'));
-    const target = allowedRedirect(textField(body, 'redirect_to'), siteUrl, redirectAllowList);
+    const target = redirectTo(textField(body, 'redirect_to'));
     const state = randomUUID();
     started.set(state, { provider: `sso:${domain}`, target, pkce, startedAt: now() });
     const url = withParameters(`${origin}/provider/saml/authorize`, { state }, 'query');
@@ -97,9 +96,11 @@ export function createOauth(project: Project) {
     if (method !== 'POST') {
       const isAsked = url.searchParams.get('prompt') === (accountPrompts[provider] ?? 'never');
       const known = switches.oauthSessions && !isAsked ? signedInAt(headers.cookie) : undefined;
-      return known === undefined ? consentPage(provider, switches.oauthEmail) : approve(known);
+      return known === undefined ? providerPage(provider, offered(state)) : approve(known);
     }
-    if (textField(body, 'decision') !== 'approve') {
+    // A person's button has the address and no decision.
+    const decision = textField(body, 'decision') || (textField(body, 'email') === '' ? 'cancel' : 'approve');
+    if (decision !== 'approve') {
       // The provider's own error; GoTrue passes it on without an error_code.
       const denial = { error: 'access_denied', error_description: 'The user has denied your application access.' };
       return redirect(302, withParameters(back, { ...denial, state }, 'query'));
@@ -113,6 +114,19 @@ export function createOauth(project: Project) {
       const cookie = `${providerCookie}=${encodeURIComponent(email)}; Path=/provider/${provider}; HttpOnly; SameSite=Lax`;
       return switches.oauthSessions ? { ...reply, headers: { ...reply.headers, 'set-cookie': cookie } } : reply;
     }
+  }
+
+  /** At a company's identity provider each person has an address of the company. */
+  function offered(state: string): readonly Person[] {
+    const [, domain] = /^sso:(.*)/.exec(started.get(state)?.provider ?? '') ?? [];
+    const { oauthEmail } = switches;
+    const first = people.some(({ email }) => email === oauthEmail)
+      ? []
+      : [{ name: nameOf(oauthEmail), email: oauthEmail }];
+    const all = [...first, ...people];
+    return domain === undefined
+      ? all
+      : all.map(({ name, email }) => ({ name, email: email.replace(/@.*/, `@${domain}`) }));
   }
 
   async function callback({ url }: StandInRequest): Promise<Reply> {
@@ -157,20 +171,23 @@ export function createOauth(project: Project) {
     if (!existing && switches.signupDisabled) {
       throw new GoTrueError(422, 'signup_disabled', 'Signups not allowed for this instance');
     }
-    const user =
-      existing ?? users.add({ email, ...(!isSso && switches.oauthNames && { metadata: profileOf(email) }) }, provider);
+    const metadata = switches.oauthNames && !isSso ? profileOf(origin, nameOf(email)) : {};
+    const user = existing ?? users.add({ email, metadata }, provider);
+    user.metadata = { ...user.metadata, ...metadata };
     if (!user.providers.includes(provider)) user.providers.push(provider);
     confirm(project, user);
     return user;
   }
 
-  return { authorize, sso, consent, callback };
-}
+  /** Of someone unknown it is the address's: `grace.hopper@example.com` is Grace Hopper. */
+  const nameOf = (email: string): string =>
+    people.find((person) => person.email === email)?.name ??
+    email
+      .replace(/@.*/, '')
+      .replace(/(?:^|[._-]+)(.)/g, (_, letter: string) => ` ${letter.toUpperCase()}`)
+      .trim();
 
-/** What GoTrue takes from a provider's profile; the name is the address's. */
-function profileOf(email: string): Record<string, string> {
-  const name = email.replace(/@.*/, '');
-  return { name, full_name: name };
+  return { authorize, sso, consent, callback };
 }
 
 function signedInAt(cookieHeader = ''): string | undefined {

@@ -4,7 +4,7 @@ import { json, redirect, textField } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
 import { changeEmail, confirm } from '../project.ts';
 import type { Project } from '../project.ts';
-import { allowedRedirect, withParameters } from '../redirects.ts';
+import { withParameters } from '../redirects.ts';
 import type { User } from '../types.ts';
 import type { OneTimeToken } from '../mails.ts';
 import { isEmail } from '../users.ts';
@@ -52,7 +52,7 @@ const mailTypes = ['email', 'signup', 'invite', 'recovery', 'magiclink', 'email_
 /** `GET /verify`, the mail's own link: back to the application with a code (PKCE) or with tokens in the fragment. */
 export async function followMailLink(project: Project, { url }: StandInRequest): Promise<Reply> {
   const query = (name: string) => url.searchParams.get(name) ?? '';
-  const target = allowedRedirect(query('redirect_to'), project.siteUrl, project.redirectAllowList);
+  const target = project.redirectTo(query('redirect_to'));
   try {
     const type = query('type');
     const token = project.mails.byHash(query('token'), type);
