@@ -1,4 +1,4 @@
-import { ada, startBackendApp } from '../../support/backend-app.ts';
+import { ada, postForm, startBackendApp } from '../../support/backend-app.ts';
 import type { BackendApp } from '../../support/backend-app.ts';
 import { createPageBrowser } from '../../support/page-browser.ts';
 import type { PageBrowser } from '../../support/page-browser.ts';
@@ -57,6 +57,23 @@ describe('after an outage "Try again" leads back', () => {
     expect(browser.at.answer.text).toBe('account');
   });
 });
+
+it.each([503, 429] as const)(
+  'an outage (%d) after the first second factor skips the advice, and the way goes on',
+  async (status) => {
+    const visitor = await app.signedIn();
+    const { factorId, secret } = (await visitor.postJson('/auth/enroll', {})).json;
+    const fields = { factorId, code: app.supabase.codeOf({ secret }), returnTo: '/account' };
+    const { location } = await postForm(visitor, '/auth/enroll', fields);
+    expect(location).toContain('/auth/enroll?added=first&');
+    app.supabase.fail('user', status);
+    const answer = await visitor.get(location);
+    expect([answer.status, answer.headers.location]).toEqual([302, '/account']);
+    expect((await visitor.get('/auth/enroll?returnTo=/account')).status).toBe(status);
+    expect((await visitor.getJson(location)).status).toBe(status);
+    expect((await postForm(visitor, location, {})).status).toBe(status);
+  },
+);
 
 it.each(['/auth/enroll', '/auth/verify'])('%s offers no sign-in to a member who has asked too often', async (path) => {
   await signIn();

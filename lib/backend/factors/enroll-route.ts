@@ -1,7 +1,7 @@
 import { AuthError } from '../../errors.ts';
 import type { Fields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/request.ts';
-import { json } from '../../http/reply.ts';
+import { json, redirect } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { leadsToOwnPage } from '../../http/request/urls.ts';
@@ -43,8 +43,25 @@ export function enrollRoute(backend: BackendContext): AuthRoute {
         (await replyToEnd(backend, asked, error)) ??
         (isInsufficient(error) ? raiseAgain(backend, asked, error) : undefined),
     },
-    (request, fields) => ask(backend, request, readReturnTo(request, fields)),
+    (request, fields) => {
+      const returnTo = readReturnTo(request, fields);
+      const asked = ask(backend, request, returnTo);
+      return isAdvice(request, fields)
+        ? asked.catch((error: unknown) => skip(backend, request, returnTo, error))
+        : asked;
+    },
   );
+}
+
+/** Whether the list is shown only because the first factor was added just now. */
+function isAdvice({ query, wantsJson }: AuthRequest, fields?: Fields): boolean {
+  return fields === undefined && !wantsJson && query.get('added') === 'first';
+}
+
+/** The factor is added and the session raised: no failure of the advice keeps the person from where they wanted to go. */
+function skip({ explain }: BackendContext, request: AuthRequest, returnTo: string, error: unknown): Reply {
+  explain('the advice after the first factor is skipped: %s', String(error));
+  return redirect(302, request.urlOf(returnTo));
 }
 
 /**
@@ -77,7 +94,7 @@ function showFactors(
   if (request.wantsJson) return json(200, { factors: verified.map(({ id, type }) => ({ id, type })) });
   const removed = ownFactor(asked, request.query.get('remove') ?? undefined);
   if (removed?.isVerified === true) return askRemoval(backend, asked, removed);
-  return listPage(backend, asked, { isFirst: request.query.get('added') === 'first' && verified.length === 1 });
+  return listPage(backend, asked, { isFirst: isAdvice(request) && verified.length === 1 });
 }
 
 async function changeFactors(backend: BackendContext, asked: FactorRequest, fields: Fields): Promise<Next> {
