@@ -61,6 +61,27 @@ it.each<[string, (visitor: Visitor) => unknown]>([
   expect([answer.status, answer.headers.location]).toEqual([302, '/account']);
 });
 
+it.each([503, 429] as const)('an outage (%d) leaves the question for the next sign-in', async (status) => {
+  const visitor = await start();
+  const { location } = await signIn(visitor);
+  app.supabase.fail('passkeys', status);
+  expect((await visitor.get(location)).headers.location).toBe('/account');
+  app.supabase.heal();
+  await postForm(visitor, '/auth/logout', {});
+  const again = await signIn(visitor);
+  expect(isOffer(again)).toBe(true);
+  expect((await visitor.get(again.location)).text).toContain('Sign in faster next time?');
+});
+
+it('a project without passkeys is asked once, too', async () => {
+  const visitor = await start();
+  app.supabase.switches.passkeys = false;
+  const { location } = await signIn(visitor);
+  await visitor.get(location);
+  await postForm(visitor, '/auth/logout', {});
+  expect((await signIn(visitor)).headers.location).toBe('/account');
+});
+
 it('comes with a front end on another origin, too, and leads on there', async () => {
   const visitor = await start({ options: { frontendOrigin: 'https://front.example' } });
   const { location } = await signIn(visitor);
