@@ -676,8 +676,8 @@ describe('a reader who follows the examples', () => {
     expect((await member.get('/')).status).toBe(403);
   });
 
-  it('docs/pages.md: is redirected to the custom page, sees the error, and returns to returnTo', async () => {
-    const visitor = createVisitor(originOf(exampleWith('docs/pages.md', "signIn: '/welcome'")));
+  it('docs/own-pages.md: is redirected to the custom page, sees the error, and returns to returnTo', async () => {
+    const visitor = createVisitor(originOf(exampleWith('docs/own-pages.md', "signIn: '/welcome'")));
     const form = (password: string) => ({
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({ email: ada.email, password, returnTo: '/account?tab=2' }).toString(),
