@@ -82,5 +82,8 @@ function workosVariables(workos: Providers['workos']): Record<string, string> {
 }
 
 function supabaseVariables(supabase: Providers['supabase']): Record<string, string> {
-  return supabase === undefined ? {} : { BAAS_URL: supabase.url, BAAS_PUBLISHABLE_KEY: supabase.publishableKey };
+  if (supabase === undefined) return {};
+  // The adapter takes no secret key: it is for an application's own admin calls.
+  const { url, publishableKey, standIn } = supabase;
+  return { BAAS_URL: url, BAAS_PUBLISHABLE_KEY: publishableKey, SUPABASE_SECRET_KEY: standIn.secretKey };
 }

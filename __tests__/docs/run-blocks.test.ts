@@ -336,6 +336,26 @@ describe('a reader who follows the examples', () => {
     expect((await newcomer.get('/me')).json).toMatchObject({ name: 'Edsger' });
   });
 
+  it('docs/tasks.md: an admin makes another one, whose next request is an admin’s', async () => {
+    const origin = originOf(exampleWith('docs/tasks.md', 'updateUserById'));
+    const [margaret, grace] = ['margaret@example.com', 'grace@example.com'].map((email) =>
+      supabase.addUser({ email, password: ada.password }),
+    );
+    // What the page's SQL does.
+    margaret!.appMetadata = { role: 'admin' };
+    const [admin, other] = [createVisitor(origin), createVisitor(origin)];
+    await admin.postJson('/auth/login', { email: margaret!.email, password: ada.password });
+    await other.postJson('/auth/login', { email: grace!.email, password: ada.password });
+    const path = `/admin/users/${grace!.id}`;
+    expect((await other.post(path)).status).toBe(403);
+    expect((await other.get('/admin')).status).toBe(403);
+    expect((await admin.post(path, { headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403);
+    expect((await admin.post(path)).status).toBe(204);
+    expect(await other.get('/admin')).toMatchObject({ status: 200, text: 'Only admins see this.' });
+    expect((await admin.post('/admin/users/no-one')).status).toBe(502);
+    supabase.removeUser(grace!);
+  });
+
   it('docs/moving/passport.md: has a row that onSignIn wrote as the new user, once', async () => {
     supabase.addUser({ email: 'newcomer@example.com', password: ada.password });
     const origin = originOf(exampleWith('docs/moving/passport.md', 'getSupabaseClient'));

@@ -129,6 +129,8 @@ export interface Person {
 }
 
 export interface NewUser {
+  /** Default: a new one. */
+  readonly id?: string;
   readonly email: string;
   readonly password?: string;
   readonly confirmed?: boolean;

@@ -15,12 +15,20 @@ export function createUsers(switches: Switches, now: () => number, onAdd: (user:
     list: () => [...byId.values()],
 
     add(
-      { email, password, confirmed = true, metadata = {}, appMetadata = {}, banned = false }: NewUser,
+      {
+        id = randomUUID(),
+        email,
+        password,
+        confirmed = true,
+        metadata = {},
+        appMetadata = {},
+        banned = false,
+      }: NewUser,
       via = 'email',
     ) {
       const at = isoNow();
       const user: User = {
-        id: randomUUID(),
+        id,
         email: email.toLowerCase(),
         phone: '',
         newEmail: undefined,

@@ -4,13 +4,14 @@ import type { Reply, StandInRequest } from '../http.ts';
 import type { Project } from '../project.ts';
 import type { Endpoint } from '../types.ts';
 import { logout, settings, user } from './account.ts';
+import { adminUsers } from './admin.ts';
 import { createDemoApp } from './demo-app.ts';
 import { createOauth } from './oauth.ts';
 import { challenge, enroll, unenroll, verifyFactor } from './factors.ts';
 import { notes } from './notes.ts';
 import { otp, reauthenticate, recover } from './mail.ts';
 import { oauthServerRoute } from './oauth-server.ts';
-import { createUser, resend, signup } from './signup.ts';
+import { resend, signup } from './signup.ts';
 import { passkeyCallOf } from './passkeys.ts';
 import { token } from './token.ts';
 import { updateUser } from './update-user.ts';
@@ -44,6 +45,8 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
     }
     const shown = method === 'GET' ? picture(url.pathname) : undefined;
     if (shown) return { endpoint: 'other', open: true, handle: () => shown };
+    if (/^\/auth\/v1\/admin\/users(?:\/[^/]+)?$/.test(url.pathname))
+      return { endpoint: 'admin', handle: (request) => adminUsers(project, request) };
     const factorCall = factorCalls[`${method} ${url.pathname.replace(/^(\/auth\/v1\/factors)\/[^/]+/, '$1/:id')}`];
     const ofOAuthServer = oauthServerRoute(project, method, url.pathname);
     if (ofOAuthServer) return ofOAuthServer;
@@ -57,8 +60,6 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
       }
       case 'POST /auth/v1/signup':
         return { endpoint: 'signup', handle: (request) => signup(project, request) };
-      case 'POST /auth/v1/admin/users':
-        return { endpoint: 'admin', handle: (request) => createUser(project, request) };
       case 'POST /auth/v1/resend':
         return { endpoint: 'resend', handle: (request) => resend(project, request) };
       case 'POST /auth/v1/recover':

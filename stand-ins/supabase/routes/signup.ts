@@ -1,5 +1,5 @@
 import { GoTrueError } from '../errors.ts';
-import { bearerOf, json, recordField, textField } from '../http.ts';
+import { json, recordField, textField } from '../http.ts';
 import type { Reply, StandInRequest } from '../http.ts';
 import { confirm } from '../project.ts';
 import type { Project } from '../project.ts';
@@ -82,23 +82,4 @@ export async function resend(project: Project, request: StandInRequest): Promise
 
 async function sendConfirmation(project: Project, request: StandInRequest, user: User): Promise<void> {
   await project.mails.send(user, 'signup', redirectOf(project, request), readChallengeOf(request));
-}
-
-/** `POST /admin/users`, with the project's secret key. */
-export function createUser({ users, secretKey }: Project, { body, headers }: StandInRequest): Reply {
-  if (bearerOf(headers) !== secretKey) throw new GoTrueError(403, 'not_admin', 'User not allowed');
-  const email = textField(body, 'email');
-  const password = textField(body, 'password');
-  users.checkNewCredentials(email, password);
-  if (users.find(email)) {
-    throw new GoTrueError(422, 'email_exists', 'A user with this email address has already been registered');
-  }
-  const user = users.add({
-    email,
-    password,
-    confirmed: body['email_confirm'] === true,
-    metadata: recordField(body, 'user_metadata'),
-    appMetadata: recordField(body, 'app_metadata'),
-  });
-  return json(200, userJson(user));
 }
