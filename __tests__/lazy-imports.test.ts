@@ -38,9 +38,7 @@ it('a sign-in that could not load the SDK of WorkOS leaves the next one unharmed
   const provider = createProvider({
     clientId: 'client_1',
     apiKey: 'key',
-    apiHostname: 'api.example.com',
-    port: undefined,
-    https: true,
+    apiUrl: 'https://api.example.com',
     authorizationParams: {},
     now: Date.now,
     timeoutMs: 1_000,

@@ -209,7 +209,7 @@ function stepSections(results: StepResults | undefined): string[] {
     '',
     '## Memory of cached sessions',
     '',
-    'The cache never holds more than `maxCachedSessions`, 10,000 by default; 0 turns it off.',
+    'The cache holds 10,000 sessions at most.',
     '',
     ...table(['sessions', 'together', 'each'], memory),
     '',

@@ -177,8 +177,8 @@ async function soak(shape: ScaleAppOptions['shape'], redisPorts: readonly number
   const workos = await startWorkosStandIn({ clientId: 'client_bench', apiKey: randomBytes(16).toString('hex') });
   workos.switches.accessTokenTtlSeconds = tokenSeconds;
   workos.switches.repeatsRefreshTokens = values.repeating;
-  const { clientId, apiKey, hostname: apiHostname, port } = workos;
-  const adapter = { clientId, apiKey, apiHostname, port, https: false, cookiePassword: password };
+  const { clientId, apiKey, hostname, port } = workos;
+  const adapter = { clientId, apiKey, apiUrl: `http://${hostname}:${port}`, cookiePassword: password };
   const apps = await Promise.all(
     Array.from({ length: processes }, () => startApp({ shape, redisPorts, password, adapter })),
   );

@@ -7,6 +7,7 @@
 export { b2bAuth } from './b2b/index.ts';
 export type {
   B2bAuthOptions,
+  B2bPathsOptions,
   B2bSignIn,
   B2bSignOut,
   OnB2bSignIn,
@@ -18,6 +19,7 @@ export type {
   BackendAuthOptions,
   BackendCookieOptions,
   BackendPagesOptions,
+  BackendPathsOptions,
   BackendSignIn,
   BackendSignOut,
   FieldMessages,

@@ -86,9 +86,7 @@ function standInOptions({ clientId, apiKey, hostname, port }: WorkosStandIn): B2
   return {
     clientId,
     apiKey,
-    apiHostname: hostname,
-    port,
-    https: false,
+    apiUrl: `http://${hostname}:${port}`,
     // The stand-in loses its sessions when it stops, so the cookies need not outlive it.
     cookiePassword: randomBytes(32).toString('base64'),
   };

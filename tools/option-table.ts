@@ -8,94 +8,104 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import ts from 'typescript';
+import { formerOptions } from '../lib/options/former.ts';
 
 export interface OptionRow {
   readonly name: string;
   /** Environment variables, in order of precedence. */
   readonly variables: readonly string[];
+  /** The one of several that the quickstarts set. Default: the first. */
+  readonly taught?: string;
   readonly fallback: string;
   readonly meaning: string;
 }
 
+type Adapter = 'b2bAuth' | 'backendAuth';
+
+const interfaceOf = { b2bAuth: 'B2bAuthOptions', backendAuth: 'BackendAuthOptions' } as const;
+
+/** What nearly every application sets. */
+const firstOptions: Readonly<Record<Adapter, readonly string[]>> = {
+  b2bAuth: ['clientId', 'apiKey', 'cookiePassword', 'protectedRoutes', 'appBaseUrl'],
+  backendAuth: ['url', 'anonKey', 'pages', 'protectedRoutes', 'appBaseUrl'],
+};
+
 interface Group {
   readonly title: string;
-  readonly options: readonly string[];
+  readonly both: readonly string[];
+  readonly b2bAuth: readonly string[];
+  readonly backendAuth: readonly string[];
 }
+
+/** In the order of the page. Each option is in one of them or in the first tables. */
+const groups: readonly Group[] = [
+  {
+    title: 'Sign-in',
+    both: [],
+    b2bAuth: ['accept', 'organizationId', 'onSignIn', 'onSignOut', 'authorizationParams', 'logoutReturnTo'],
+    backendAuth: [
+      'signInMethods',
+      'signUp',
+      'passwordMinLength',
+      'codeLength',
+      'providers',
+      'defaultProvider',
+      'sso',
+      'oauthConsent',
+      'accept',
+      'onSignIn',
+      'onSignOut',
+      'signOutScope',
+      'throttle',
+    ],
+  },
+  { title: 'Pages', both: ['onError'], b2bAuth: ['pages'], backendAuth: ['pages'] },
+  {
+    title: 'Sessions',
+    both: ['coordinator', 'refreshWindow'],
+    b2bAuth: ['sessionMaxAge', 'cookieName', 'cookieOptions'],
+    backendAuth: ['cookieName', 'cookieOptions', 'keepProviderTokens'],
+  },
+  {
+    title: 'Network',
+    both: ['frontendOrigin', 'trustedOrigins', 'timeoutMs', 'waitUntil', 'fetch'],
+    b2bAuth: ['apiUrl'],
+    backendAuth: ['callbackUrl', 'clientAddress', 'forwardClientAddress'],
+  },
+  {
+    title: 'Rare',
+    both: ['onEvent', 'pathPrefix', 'now'],
+    b2bAuth: [
+      'issuer',
+      'authkitDomain',
+      'loginPath',
+      'signUpPath',
+      'callbackPath',
+      'logoutPath',
+      'sessionPath',
+      'paths',
+    ],
+    backendAuth: ['issuer', 'loginPath', 'signupPath', 'callbackPath', 'logoutPath', 'sessionPath', 'paths'],
+  },
+];
 
 interface Section {
   readonly heading: string;
   readonly interfaceName: string;
   readonly intro: string;
-  /** In the order of the page. The paths of routes follow by themselves. */
-  readonly groups?: readonly Group[];
 }
 
-const both = 'It also takes [the options of both adapters](#both-adapters).';
-
+/** Options that are objects. */
 const sections: readonly Section[] = [
   {
-    heading: '`b2bAuth`',
-    interfaceName: 'B2bAuthOptions',
-    intro: both,
-    groups: [
-      { title: 'Keys of WorkOS', options: ['clientId', 'apiKey', 'cookiePassword'] },
-      { title: 'Who may sign in through WorkOS', options: ['accept', 'organizationId'] },
-      {
-        title: 'Sign-in and sign-out at WorkOS',
-        options: ['onSignIn', 'onSignOut', 'authorizationParams', 'logoutReturnTo', 'pages'],
-      },
-      { title: 'The session of WorkOS', options: ['sessionMaxAge', 'cookieName', 'cookieOptions', 'issuer'] },
-      { title: 'Where WorkOS is', options: ['apiHostname', 'port', 'https', 'authkitDomain'] },
-    ],
+    heading: '`paths` of `b2bAuth`',
+    interfaceName: 'B2bPathsOptions',
+    intro: 'The names are those of [the typed client](client.md), which takes the same object.',
   },
   {
-    heading: '`backendAuth`',
-    interfaceName: 'BackendAuthOptions',
-    intro: both,
-    groups: [
-      { title: 'The Supabase project', options: ['url', 'anonKey'] },
-      {
-        title: 'Ways to sign in',
-        options: [
-          'signInMethods',
-          'signUp',
-          'passwordMinLength',
-          'codeLength',
-          'providers',
-          'defaultProvider',
-          'sso',
-          'oauthConsent',
-          'pages',
-        ],
-      },
-      { title: 'Who may sign in at Supabase', options: ['accept'] },
-      { title: 'Sign-in and sign-out at Supabase', options: ['onSignIn', 'onSignOut', 'signOutScope'] },
-      {
-        title: 'The session of Supabase',
-        options: ['cookieName', 'cookieOptions', 'keepProviderTokens', 'issuer'],
-      },
-      {
-        title: 'Limits',
-        options: ['throttle', 'clientAddress', 'forwardClientAddress', 'mailAnswerMs'],
-      },
-    ],
-  },
-  {
-    heading: 'Both adapters',
-    interfaceName: 'SharedAuthOptions',
-    intro: '',
-    groups: [
-      {
-        title: 'Pages and origins',
-        options: ['protectedRoutes', 'appBaseUrl', 'frontendOrigin', 'trustedOrigins', 'pathPrefix', 'stylesheetPath'],
-      },
-      {
-        title: 'Refreshes and processes',
-        options: ['refreshWindow', 'waitUntil', 'timeoutMs', 'maxCachedSessions', 'coordinator'],
-      },
-      { title: 'Errors and events', options: ['onError', 'onEvent'] },
-      { title: 'Proxies and tests', options: ['fetch', 'now'] },
-    ],
+    heading: '`paths` of `backendAuth`',
+    interfaceName: 'BackendPathsOptions',
+    intro: 'The names are those of [the typed client](client.md), which takes the same object.',
   },
   {
     heading: '`cookieOptions`',
@@ -104,7 +114,7 @@ const sections: readonly Section[] = [
       'Both adapters. The Supabase adapter adds `httpOnly`: true by default; false lets every script read the session.',
   },
   {
-    heading: '`pages`',
+    heading: '`pages` of both adapters',
     interfaceName: 'PagesOptions',
     intro: 'Both adapters. [The built-in pages](pages.md) shows what they do.',
   },
@@ -116,7 +126,7 @@ const sections: readonly Section[] = [
   {
     heading: '`pages` of `backendAuth`',
     interfaceName: 'BackendPagesOptions',
-    intro: 'Beside [those of both adapters](#pages):',
+    intro: 'Beside [those of both adapters](#pages-of-both-adapters):',
   },
   {
     heading: '`signUp`',
@@ -166,7 +176,7 @@ function objectIn(source: ts.SourceFile, name: string): ts.ObjectLiteralExpressi
 }
 
 /** What an interface takes from schema entries, and its own members; without those of other interfaces. */
-export function optionsOf(interfaceName: string): OptionRow[] {
+export function optionsOf(interfaceName = ''): OptionRow[] {
   const declaration = declarationOf(interfaceName);
   const clauses = declaration.heritageClauses?.flatMap(({ types }) => types) ?? [];
   const entries = clauses.flatMap((type) => {
@@ -220,23 +230,25 @@ interface Cells {
   readonly more: string;
 }
 
-function cellsOf({ name, variables, fallback, meaning }: OptionRow, hasVariables: boolean): Cells {
+function cellsOf({ name, variables, taught, fallback, meaning }: OptionRow, hasVariables: boolean): Cells {
   const lead = leadOf(meaning);
   const isLong = fallback.length > longestDefault;
   // A clause of a sentence is said again, as a part of it.
   const rest = /^[.;]?$/.test(meaning.charAt(lead.length - 1)) ? meaning.slice(lead.length).trim() : meaning;
-  const further = variables.slice(1);
+  const further = taught === undefined ? variables.slice(1) : variables;
   const more = [
     rest.replace(/^[a-z]/, (first) => first.toUpperCase()),
     isLong ? `Default${fallback.includes(': ') ? '' : ':'} ${fallback}.` : '',
-    further.length === 0 ? '' : `Also reads ${code(further)}${further.length > 1 ? ', in this order' : ''}.`,
+    further.length === 0
+      ? ''
+      : `${taught === undefined ? 'Also reads' : 'Reads'} ${code(further)}${further.length > 1 ? ', in this order' : ''}.`,
   ];
   return {
     cells: [
       code([name]),
       lead,
       isLong ? (/^(\S+)[;:] /.exec(fallback)?.[1] ?? 'see below') : fallback,
-      ...(hasVariables ? [code(variables.slice(0, 1))] : []),
+      ...(hasVariables ? [code(taught === undefined ? variables.slice(0, 1) : [taught])] : []),
     ],
     more: more.filter((sentence) => sentence !== '').join(' '),
   };
@@ -257,58 +269,58 @@ function groupText(rows: readonly OptionRow[]): string {
   ].join('\n\n');
 }
 
-/** The groups of a section with their options; the paths of its routes come last. */
-function groupsOf({
-  heading,
-  interfaceName,
-  groups = [],
-}: Section): { readonly title: string; readonly rows: readonly OptionRow[] }[] {
+function rowsOf(interfaceName: string, names: readonly string[]): OptionRow[] {
   const options = optionsOf(interfaceName);
-  if (groups.length === 0) return [{ title: '', rows: options }];
-  const rowsOf = (names: readonly string[]): OptionRow[] =>
-    names.map((name) => {
-      const found = options.find((option) => option.name === name);
-      if (found === undefined) throw new Error(`${interfaceName} has no ${name}`);
-      return found;
-    });
-  const named = groups.flatMap((group) => group.options);
-  const routes = options.filter(({ name }) => !named.includes(name));
-  const forgotten = routes.filter(({ name }) => !/^callbackUrl$|Path$/.test(name));
-  if (forgotten.length > 0) throw new Error(`No group of ${heading} has ${code(forgotten.map(({ name }) => name))}`);
-  return [
-    ...groups.map(({ title, options: names }) => ({ title, rows: rowsOf(names) })),
-    { title: `Routes of ${heading}`, rows: routes },
-  ].filter(({ rows }) => rows.length > 0);
+  return names.map((name) => {
+    const found = options.find((option) => option.name === name);
+    if (found === undefined) throw new Error(`${interfaceName} has no ${name}`);
+    return found;
+  });
 }
 
-function sectionText(section: Section): string {
-  const groups = groupsOf(section).map(
-    ({ title, rows }) => `${title === '' ? '' : `### ${title}\n\n`}${groupText(rows)}`,
+function groupSection({ title, both, b2bAuth, backendAuth }: Group): string {
+  const parts = [
+    ['both adapters', 'SharedAuthOptions', both],
+    ['`b2bAuth`', interfaceOf.b2bAuth, b2bAuth],
+    ['`backendAuth`', interfaceOf.backendAuth, backendAuth],
+  ] as const;
+  const texts = parts.flatMap(([adapter, interfaceName, names]) =>
+    names.length === 0 ? [] : [`### ${title}: ${adapter}`, groupText(rowsOf(interfaceName, names))],
   );
-  return [`## ${section.heading}`, section.intro, ...groups].filter((part) => part !== '').join('\n\n');
+  return [`## ${title}`, ...texts].join('\n\n');
 }
 
-/** What nearly every application sets, by adapter. */
-const firstOptions = {
-  b2bAuth: ['clientId', 'apiKey', 'cookiePassword', 'protectedRoutes', 'appBaseUrl'],
-  backendAuth: ['url', 'anonKey', 'pages', 'protectedRoutes', 'appBaseUrl'],
-} as const;
+function sectionText({ heading, intro, interfaceName }: Section): string {
+  return [`## ${heading}`, intro, groupText(optionsOf(interfaceName))].join('\n\n');
+}
 
-/** Of several variables the one that the quickstarts set; else the first. */
 const taughtVariable = 'BAAS_PUBLISHABLE_KEY';
 
-function firstText(adapter: keyof typeof firstOptions): string {
-  const own = optionsOf(adapter === 'b2bAuth' ? 'B2bAuthOptions' : 'BackendAuthOptions');
-  const rows = firstOptions[adapter].map((name) => {
-    const found = [...own, ...optionsOf('SharedAuthOptions')].find((option) => option.name === name);
-    if (found === undefined) throw new Error(`${adapter} has no ${name}`);
-    return [
-      code([name]),
-      leadOf(found.meaning),
-      code(found.variables.includes(taughtVariable) ? [taughtVariable] : found.variables.slice(0, 1)),
-    ];
-  });
-  return `With \`${adapter}\`:\n\n${table(['Option', 'Meaning', 'Environment'], rows)}`;
+function firstText(adapter: Adapter): string {
+  const names = firstOptions[adapter];
+  const own = optionsOf(interfaceOf[adapter]).filter(({ name }) => names.includes(name));
+  const isOwn = (name: string): boolean => own.some((option) => option.name === name);
+  const rows = names
+    .flatMap((name) => rowsOf(isOwn(name) ? interfaceOf[adapter] : 'SharedAuthOptions', [name]))
+    .map((row) => (row.variables.includes(taughtVariable) ? { ...row, taught: taughtVariable } : row));
+  return `### You need these: \`${adapter}\`\n\n${groupText(rows)}`;
+}
+
+function formerText(): string {
+  const coded = (sentence: string): string => sentence.replaceAll(/apiUrl(?:: '[^']*')?|pathPrefix/g, '`$&`');
+  const rows = [...formerOptions].map(([name, { fate, write }]) => [code([name]), coded(fate), coded(write)]);
+  const moved = ['`forgotPath`, and so on', 'is now in `paths`', "write `paths: { forgot: '/forgot' }`"];
+  return table(['Option', 'What became of it', 'What to do'], [moved, ...rows]);
+}
+
+/** @throws {Error} where an option is on no list */
+function checkGroups(): void {
+  const first = Object.values(firstOptions).flat();
+  for (const [adapter, interfaceName] of [...Object.entries(interfaceOf), ['both', 'SharedAuthOptions']]) {
+    const listed = groups.flatMap((group) => group[adapter as Adapter | 'both']);
+    const forgotten = optionsOf(interfaceName).filter(({ name }) => ![...first, ...listed].includes(name));
+    if (forgotten.length > 0) throw new Error(`No group has ${code(forgotten.map(({ name }) => name))}`);
+  }
 }
 
 const page = `# Options
@@ -318,18 +330,27 @@ const page = `# Options
 This page lists every option, with its default and environment variable. An option beats its variable. All options are checked at construction, and one
 error names every problem. An option that is \`undefined\` counts as not given.
 
-## The five that everyone sets
+## You need these
+
+These are the five that people set. Everything else has a default that fits most apps.
 
 ${firstText('b2bAuth')}
 
 ${firstText('backendAuth')}
 
-\`backendAuth\` reads \`appBaseUrl\` from \`APP_BASE_URL\`, too. Everything else has a default that fits most apps.
+${groups.map(groupSection).join('\n\n')}
 
 ${sections.map(sectionText).join('\n\n')}
+
+## Former options
+
+This minor version is the last one that reads these. Each causes one process warning, \`EXPRESS_AUTH_ADAPTERS_DEPRECATED\`.
+
+${formerText()}
 `;
 
 async function main(isCheck: boolean): Promise<void> {
+  checkGroups();
   const path = 'docs/options.md';
   const text = await format(page, { ...(await resolveConfig(path)), parser: 'markdown' });
   if (!isCheck) writeFileSync(path, text);

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { b2bAuth, getSession } from '../../lib/b2b/index.ts';
+import { readB2bOptions } from '../../lib/b2b/options.ts';
 import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
 import { demoUsers, startB2bApp, startProvider } from '../support/b2b-app.ts';
 import type { B2bApp, B2bAppSetup, SharedProvider } from '../support/b2b-app.ts';
+import type { B2bSuiteOptions } from '../support/build-adapter.ts';
 import { sendText } from '../support/hosts.ts';
 import { itAtRoot } from '../support/only.ts';
 import { problemsBy } from '../support/problems.ts';
@@ -27,7 +29,7 @@ afterEach(async () => {
 });
 afterAll(() => provider.close());
 
-async function start(options: B2bAuthOptions, setup: Omit<B2bAppSetup, 'options'> = {}): Promise<B2bApp> {
+async function start(options: B2bSuiteOptions, setup: Omit<B2bAppSetup, 'options'> = {}): Promise<B2bApp> {
   app = await startB2bApp({ provider, options, ...setup });
   return app;
 }
@@ -57,9 +59,7 @@ describe('environment variables', () => {
     });
     const fromEnvironment = await startB2bApp({
       provider,
-      options: Object.fromEntries(
-        ['clientId', 'apiKey', 'cookiePassword', 'apiHostname', 'port', 'https'].map((name) => [name, undefined]),
-      ),
+      options: Object.fromEntries(['clientId', 'apiKey', 'cookiePassword', 'apiUrl'].map((name) => [name, undefined])),
     });
     expect((await (await fromEnvironment.signedIn()).getJson('/auth/session')).status).toBe(200);
     await fromEnvironment.close();
@@ -69,7 +69,7 @@ describe('environment variables', () => {
     Object.assign(process.env, { B2B_CLIENT_ID: 'client_env', B2B_API_KEY: 'sk_env', B2B_API_HOSTNAME: 'env.example' });
     const other = await startB2bApp({
       provider,
-      options: { clientId: 'client_option', apiHostname: 'option.example' },
+      options: { clientId: 'client_option', apiUrl: 'https://option.example' },
     });
     const url = new URL((await other.visitor().get('/login')).location);
     expect([url.hostname, url.searchParams.get('client_id')]).toEqual(['option.example', 'client_option']);
@@ -103,6 +103,32 @@ describe('environment variables', () => {
   });
 });
 
+describe('parts of apiUrl in the environment', () => {
+  const apiUrlOf = (environment: Record<string, string>, options: B2bAuthOptions = {}): string =>
+    readB2bOptions({ ...good, ...options }, environment).apiUrl;
+
+  it.each<[string, Record<string, string>]>([
+    ['https://api.workos.com', {}],
+    ['https://auth.example.com', { B2B_API_HOSTNAME: 'Auth.example.com', B2B_API_HTTPS: 'true' }],
+    ['http://localhost:8080', { B2B_API_HOSTNAME: 'localhost', B2B_API_PORT: '8080', B2B_API_HTTPS: 'false' }],
+    ['https://api.workos.com:8443', { B2B_API_PORT: '"8443"' }],
+  ])('make %s of %j', (expected, environment) => {
+    expect(apiUrlOf(environment)).toBe(expected);
+    expect(apiUrlOf(environment, { apiUrl: 'https://option.example' })).toBe('https://option.example');
+  });
+
+  it.each([
+    ['B2B_API_HOSTNAME', 'https://api.workos.com', 'must be a host name without protocol or port'],
+    ['B2B_API_HOSTNAME', '256.0.0.1', 'must be a host name'],
+    ['B2B_API_PORT', '0', 'must be a port number'],
+    ['B2B_API_PORT', '65536', 'must be a port number'],
+    ['B2B_API_PORT', 'http', 'must be a port number'],
+    ['B2B_API_HTTPS', 'yes', 'must be true or false'],
+  ])('that are wrong are named by the variable alone: %s=%s', (name, value, problem) => {
+    expect(problemsBy(() => readB2bOptions(good, { [name]: value }))).toEqual([`${name} ${problem}`]);
+  });
+});
+
 describe('problems', () => {
   beforeEach(async () => {
     await start({});
@@ -110,13 +136,13 @@ describe('problems', () => {
 
   it('are all reported at once, each with its option and environment variable, without secret values', () => {
     Object.assign(process.env, { B2B_COOKIE_PASSWORD: 'too short but secret' });
-    const problems = problemsOf({ apiKey: 7, callBackPath: '/x', port: 'abc', sessionPath: '/login' });
+    const problems = problemsOf({ apiKey: 7, callBackPath: '/x', apiUrl: 'abc', sessionPath: '/login' });
     expect(problems).toHaveLength(6);
     for (const part of [
       'clientId (env B2B_CLIENT_ID) is missing: the client id (client_…), under API Keys in the WorkOS dashboard',
       'apiKey (env B2B_API_KEY) must be a string',
       'callBackPath is not an option',
-      'port (env B2B_API_PORT) must be a port number',
+      'apiUrl must be an origin',
       'cookiePassword (env B2B_COOKIE_PASSWORD) must be at least 32 characters',
       "sessionPath and loginPath are both '/login'",
     ]) {
@@ -148,15 +174,16 @@ describe('problems', () => {
     ['callbackPath', { callbackPath: 'https://app.example/callback' }],
     ['logoutPath', { logoutPath: '/logout?x' }],
     ['sessionPath', { sessionPath: 5 }],
-    ['stylesheetPath', { stylesheetPath: '/LOGIN' }],
+    ['paths.organization', { paths: { organization: '/LOGIN' } }],
+    ['paths.organization', { paths: { organization: 5 } }],
+    ['paths', { paths: '/organization' }],
     ['organizationId', { organizationId: '' }],
     ['logoutReturnTo', { logoutReturnTo: '//evil.example' }],
     ['logoutReturnTo', { logoutReturnTo: 'javascript:alert(1)' }],
-    ['apiHostname', { apiHostname: 'https://api.workos.com' }],
-    ['port', { port: 0 }],
-    ['port', { port: 65_536 }],
-    ['port', { port: 80.5 }],
-    ['https', { https: 'yes' }],
+    ['apiUrl', { apiUrl: 'api.workos.com' }],
+    ['apiUrl', { apiUrl: 'https://api.workos.com/' }],
+    ['apiUrl', { apiUrl: 'https://user:secret@api.workos.com' }],
+    ['apiUrl', { apiUrl: 8080 }],
     ['issuer', { issuer: 5 }],
     ['sessionMaxAge', { sessionMaxAge: 0 }],
     ['onSignIn', { onSignIn: 'x' }],
@@ -175,7 +202,6 @@ describe('problems', () => {
     ['trustedOrigins', { trustedOrigins: 'https://a.example' }],
     ['timeoutMs', { timeoutMs: 5 }],
     ['refreshWindow', { refreshWindow: -1 }],
-    ['maxCachedSessions', { maxCachedSessions: -1 }],
     ['coordinator', { coordinator: {} }],
     ['fetch', { fetch: 'x' }],
     ['now', { now: 5 }],
@@ -343,11 +369,11 @@ describe('each option', () => {
     expect((await app.visitor().post('/logout', { headers: stranger })).status).toBe(403);
   });
 
-  it('stylesheetPath: the URL of the pages’ stylesheet', async () => {
-    await start({ stylesheetPath: '/assets/auth.css' });
-    const page = await app.visitor().get('/callback');
-    expect(page.text).toContain('href="/assets/auth.css?v=');
-    const sheet = await app.visitor().get('/assets/auth.css');
+  it('pathPrefix: the URL of the pages’ stylesheet, too', async () => {
+    await start({ pathPrefix: '/v1' });
+    const page = await app.visitor().get('/v1/callback');
+    expect(page.text).toContain('href="/v1/pages.css?v=');
+    const sheet = await app.visitor().get('/v1/pages.css');
     expect([sheet.status, sheet.headers['content-type']]).toEqual([200, 'text/css; charset=utf-8']);
     expect((await app.visitor().get('/auth/pages.css')).status).toBe(404);
   });
@@ -407,7 +433,7 @@ describe('each option', () => {
   it.each([
     [10, 1],
     [0, 3],
-  ])('maxCachedSessions %d: of three requests %d are verified', async (maxCachedSessions, expected) => {
+  ])('with %d cached sessions, of three requests %d are verified', async (maxCachedSessions, expected) => {
     // Cached sessions are one object for all requests; verified ones are created anew.
     const sessions = new Set<unknown>();
     await start(

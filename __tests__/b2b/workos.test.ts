@@ -9,14 +9,14 @@ import type { B2bAuthOptions } from '../../lib/b2b/options.ts';
 
 const credentials = { clientId: 'client_01', apiKey: 'sk_test_1', cookiePassword: 'x'.repeat(32) };
 
-it.each<B2bAuthOptions>([
-  {},
-  { apiHostname: 'auth.example.com' },
-  { apiHostname: '127.0.0.1', port: 8080, https: false },
-])('finds the keys at the URL that the SDK uses, with %j', (given) => {
+it.each<readonly [B2bAuthOptions, object]>([
+  [{}, {}],
+  [{ apiUrl: 'https://auth.example.com' }, { apiHostname: 'auth.example.com' }],
+  [{ apiUrl: 'http://127.0.0.1:8080' }, { apiHostname: '127.0.0.1', port: 8080, https: false }],
+  [{ apiUrl: 'http://[::1]:8080' }, { apiHostname: '[::1]', port: 8080, https: false }],
+])('finds the keys at the URL that the SDK uses, with %j', (given, ofSdk) => {
   const options = readB2bOptions({ ...credentials, ...given }, {});
-  const { apiHostname, port, https } = options;
-  const sdk = new WorkOS({ ...credentials, apiHostname, https, ...(port === undefined ? {} : { port }) });
+  const sdk = new WorkOS({ ...credentials, ...ofSdk });
   expect(createProvider(options).jwksUrl).toBe(sdk.userManagement.getJwksUrl(credentials.clientId));
 });
 
@@ -82,8 +82,7 @@ it.each([301, 302, 303, 307, 308])('sends no secret where an answer with %i redi
     res.writeHead(status, { location: `${other.origin}/elsewhere` }).end();
   });
   try {
-    const { hostname: apiHostname, port } = new URL(api.origin);
-    const options = readB2bOptions({ ...credentials, apiHostname, port: Number(port), https: false }, {});
+    const options = readB2bOptions({ ...credentials, apiUrl: api.origin }, {});
     const failure = await createProvider(options)
       .exchangeCode('code', 'verifier', {})
       .catch((error: unknown) => error);

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { backendAuth, ConfigurationError, protectResource } from '../../lib/backend/index.ts';
 import type { BackendAuthOptions } from '../../lib/backend/index.ts';
-import { paths } from '../../lib/backend/option-schema.ts';
+import { routeDefaults } from '../../lib/backend/option-schema.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
+import { optionAt } from '../support/option-at.ts';
 import { problemsBy } from '../support/problems.ts';
 
 const publishable = `sb_publishable_${randomBytes(16).toString('hex')}`;
@@ -150,6 +151,8 @@ describe('options', () => {
 
   it.each<[BackendAuthOptions, string]>([
     [{ loginPath: '/auth/session' }, 'loginPath'],
+    [{ loginPath: '/auth/pages.css' }, "loginPath and the stylesheet of the built-in pages are both '/auth/pages.css'"],
+    [{ pathPrefix: '/v1', logoutPath: '/v1/pages.js' }, 'the script of the built-in pages and logoutPath are both'],
     [{ providers: ['github', { name: 'github' }] }, 'twice'],
     [{ pages: { signIn: '/auth/login' } }, 'pages.signIn is loginPath itself'],
     [{ pages: { signIn: '/Auth/Login/?theme=dark#form' } }, 'pages.signIn is loginPath itself'],
@@ -226,6 +229,41 @@ describe('options', () => {
     ]);
   });
 
+  it.each<[unknown, string]>([
+    ['Github', 'write github'],
+    [' Google', 'write google'],
+    ['Custom:Acme', 'write custom:acme'],
+    ['https://github.com', 'such as github'],
+    ['-', 'such as github'],
+  ])('with the provider %j say how it is written', (name, advice) => {
+    const problem = `must be a provider’s name in lower case, ${advice}`;
+    expect(problemsOf({ url: hosted, anonKey: publishable, defaultProvider: name as string })).toEqual([
+      `defaultProvider ${problem}`,
+    ]);
+  });
+
+  it.each<[object, string]>([
+    [{ forgot: '/x' }, 'forgot is not an option; did you mean paths.forgot?'],
+    [{ forgottPath: '/x' }, 'forgottPath is not an option; did you mean paths.forgot?'],
+    [{ conectedApps: '/x' }, 'conectedApps is not an option; did you mean paths.connectedApps?'],
+    [{ loginpath: '/x' }, 'loginpath is not an option; did you mean loginPath?'],
+    [{ sheetPath: '/x' }, 'sheetPath is not an option; check its spelling'],
+    [{ stylesheetPaht: '/x' }, 'stylesheetPaht is not an option; check its spelling'],
+    [{ paths: { login: '/x' } }, 'paths.login is not an option; write loginPath'],
+    [{ paths: { signUp: '/x' } }, 'paths.signUp is not an option; write signupPath'],
+    [{ paths: { forgto: '/x' } }, 'paths.forgto is not an option; did you mean forgot?'],
+    [
+      { paths: { x: '/x' } },
+      'paths.x is not an option; there are resend, confirm, forgot, password, code, sso, verify, enroll, passkey, passkeys, consent, connectedApps',
+    ],
+    [{ pages: { titel: 'x' } }, 'pages.titel is not an option; did you mean title?'],
+    [{ pages: { color: 'x' } }, 'pages.color is not an option; there are signIn, signUp, title, logo, '],
+    [{ pages: { text: { color: 'x' } } }, 'pages.text.color is not an option; check its spelling'],
+  ])('%j is answered with what there is', (options, problem) => {
+    const problems = problemsOf({ url: hosted, anonKey: publishable, ...options });
+    expect(problems).toEqual([expect.stringContaining(problem)]);
+  });
+
   it('take providers by name and as objects', () => {
     const providers = ['github', { name: 'google', label: 'G' }];
     expect(readBackendOptions({ url: hosted, anonKey: publishable, providers }, {}).providers).toEqual([
@@ -288,31 +326,36 @@ describe('the adapter’s own routes', () => {
     const problems = problemsBy(() =>
       protectResource(backendAuth(options), { path, clients: 'any', audience: hosted }),
     );
-    return /which is (\w+) of the adapter/.exec(problems.join())?.[1];
+    return /which is (.+) of the adapter/.exec(problems.join())?.[1];
   };
+  const files = ['stylesheetPath', 'scriptPath'];
+  const movable = Object.entries(routeDefaults).filter(([option]) => !files.includes(option));
 
-  it.each(Object.entries(paths))('%s answers %s, where everything is on', (option, path) => {
+  it.each(movable)('%s answers %s, where everything is on', (option, path) => {
     expect(optionOf(all, path)).toBe(option);
-    expect(optionOf({ ...all, [option]: '/own' }, '/own')).toBe(option);
+    expect(optionOf({ ...all, ...optionAt(option, '/own') }, '/own')).toBe(option);
+  });
+
+  it.each(files.map((option) => routeDefaults[option]))('has a file at %s', (path = '') => {
+    expect(optionOf(all, path)).toBe('a file for the pages');
   });
 
   const optional = {
-    forgotPath: { ...all, signInMethods: ['code'] },
-    passwordPath: { ...all, signInMethods: ['code'] },
+    'paths.forgot': { ...all, signInMethods: ['code'] },
+    'paths.password': { ...all, signInMethods: ['code'] },
     signupPath: { ...all, signUp: false },
-    codePath: { ...all, signInMethods: ['password'] },
-    ssoPath: { ...all, sso: false },
-    passkeyPath: { ...all, signInMethods: ['password'] },
-    passkeysPath: { ...all, signInMethods: ['password'] },
-    consentPath: { ...all, oauthConsent: false },
-    connectedAppsPath: { ...all, oauthConsent: false },
-  } as const satisfies Partial<Record<keyof BackendAuthOptions, BackendAuthOptions>>;
+    'paths.code': { ...all, signInMethods: ['password'] },
+    'paths.sso': { ...all, sso: false },
+    'paths.passkey': { ...all, signInMethods: ['password'] },
+    'paths.passkeys': { ...all, signInMethods: ['password'] },
+    'paths.consent': { ...all, oauthConsent: false },
+    'paths.connectedApps': { ...all, oauthConsent: false },
+  } as const satisfies Record<string, BackendAuthOptions>;
   it.each(Object.entries(optional))('%s answers nothing where it is off', (option, options) => {
-    const path = paths[option as keyof typeof paths];
-    expect(optionOf(options, path)).toBeUndefined();
+    expect(optionOf(options, routeDefaults[option] ?? '')).toBeUndefined();
   });
 
   it('for accounts need passwords', () => {
-    expect(optionOf({ ...all, signInMethods: ['code'] }, paths.signupPath)).toBeUndefined();
+    expect(optionOf({ ...all, signInMethods: ['code'] }, routeDefaults['signupPath'] ?? '')).toBeUndefined();
   });
 });

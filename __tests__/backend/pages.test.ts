@@ -190,9 +190,8 @@ describe('a hostile value', () => {
     const paths = {
       loginPath: hostile,
       signupPath: hostile,
-      resendPath: hostile,
-      confirmPath: hostile,
       logoutPath: hostile,
+      paths: { ...settings.paths, resend: hostile, confirm: hostile },
     };
     const odd = { ...siteOf(), settings: { ...settings, ...paths, providers }, text: words };
     const from: PageRequest = {

@@ -3,6 +3,12 @@ import { readFileSync } from 'node:fs';
 import { b2bVariables, readB2bOptions } from '../../lib/b2b/options.ts';
 import { backendSchema, env as backendVariables } from '../../lib/backend/option-schema.ts';
 import { ConfigurationError } from '../../lib/errors.ts';
+import {
+  formerB2bEntries,
+  formerBackendEntries,
+  formerOptions,
+  formerSharedEntries,
+} from '../../lib/options/former.ts';
 import { sharedEntries } from '../../lib/options/shared.ts';
 import { optionsOf, parseComment } from '../../tools/option-table.ts';
 
@@ -11,7 +17,10 @@ const namesOf = (interfaceName: string): string[] => optionsOf(interfaceName).ma
 it('documents each option that is read, and no other', () => {
   const shared = namesOf('SharedAuthOptions');
   expect(shared).toEqual(Object.keys(sharedEntries));
-  expect([...shared, ...namesOf('BackendAuthOptions')].sort()).toEqual(Object.keys(backendSchema.entries).sort());
+  const former = [formerSharedEntries, formerBackendEntries].flatMap((each) => Object.keys(each));
+  expect([...shared, ...namesOf('BackendAuthOptions'), ...former].sort()).toEqual(
+    Object.keys(backendSchema.entries).sort(),
+  );
   const ofB2b = [...shared, ...namesOf('B2bAuthOptions')];
   const read = (): unknown => readB2bOptions(Object.fromEntries(ofB2b.map((name) => [name, Symbol(name)])), {});
   expect(read).toThrow(ConfigurationError);
@@ -32,19 +41,37 @@ describe('docs/options.md', () => {
     expect(cells.filter((cell) => cell.length > 100 || /[.;] \S/.test(cell))).toEqual([]);
   });
 
-  it('has each option once, besides the five at its top', () => {
-    const [, first = '', ...rest] = lines.join('\n').split('\n## ');
-    expect(first).toMatch(/^The five that everyone sets/);
-    expect(first.match(/^\| `/gm)).toHaveLength(10);
-    for (const [heading, interfaceName] of [
-      ['`b2bAuth`', 'B2bAuthOptions'],
-      ['`backendAuth`', 'BackendAuthOptions'],
-      ['Both adapters', 'SharedAuthOptions'],
-    ] as const) {
-      const section = rest.find((text) => text.startsWith(`${heading}\n`)) ?? '';
-      const listed = [...section.matchAll(/^\| `(\w+)`/gm)].map(([, name = '']) => name);
-      expect(listed.sort()).toEqual(namesOf(interfaceName).sort());
-    }
+  const [, ...sections] = lines.join('\n').split('\n## ');
+  const headings = sections.map((section) => section.split('\n', 1)[0]);
+  /** The options in the tables of these sections that are about an adapter. */
+  const listedIn = (texts: readonly string[], adapter: string): string[] =>
+    texts
+      .flatMap((text) => text.split('\n### '))
+      .filter((part) => part.split('\n', 1)[0]?.endsWith(`: ${adapter}`))
+      .flatMap((part) => [...part.matchAll(/^\| `(\w+)`/gm)].map(([, name = '']) => name));
+
+  it('begins with the five that people set, and has six groups', () => {
+    const groups = ['You need these', 'Sign-in', 'Pages', 'Sessions', 'Network', 'Rare'];
+    expect(headings.slice(0, groups.length)).toEqual(groups);
+    for (const adapter of ['`b2bAuth`', '`backendAuth`'])
+      expect(listedIn(sections.slice(0, 1), adapter)).toHaveLength(5);
+  });
+
+  it.each([
+    ['`b2bAuth`', 'B2bAuthOptions', []],
+    ['`backendAuth`', 'BackendAuthOptions', ['pages']],
+    ['both adapters', 'SharedAuthOptions', []],
+  ])('has each option of %s once, below the five or among them', (adapter, interfaceName, twice: readonly string[]) => {
+    const shared = adapter === 'both adapters' ? [] : ['protectedRoutes', 'appBaseUrl'];
+    const own = namesOf(interfaceName).filter(
+      (name) => adapter !== 'both adapters' || !['protectedRoutes', 'appBaseUrl'].includes(name),
+    );
+    expect(listedIn(sections, adapter).sort()).toEqual([...own, ...shared, ...twice].sort());
+  });
+
+  it('says of each former option what became of it', () => {
+    const former = sections.find((section) => section.startsWith('Former options')) ?? '';
+    for (const option of formerOptions.keys()) expect(former).toContain(`| \`${option}\``);
   });
 });
 
@@ -64,7 +91,8 @@ it.each([
 });
 
 it.each([
-  ['B2bAuthOptions', b2bVariables],
+  // Those of the parts of apiUrl are read together.
+  ['B2bAuthOptions', Object.fromEntries(Object.entries(b2bVariables).filter(([name]) => !(name in formerB2bEntries)))],
   [
     'BackendAuthOptions',
     Object.fromEntries(Object.entries(backendVariables).filter(([name]) => name !== 'appBaseUrl')),

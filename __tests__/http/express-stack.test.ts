@@ -85,8 +85,7 @@ const b2b = (options: B2bAuthOptions = {}): unknown =>
   b2bAuth({ clientId: 'client_1', apiKey: 'sk_test_1', cookiePassword: 'x'.repeat(32), ...options });
 const backend = (): unknown => backendAuth({ url: 'http://127.0.0.1:9', anonKey: 'sb_publishable_test' });
 /** A guard of every path, whose own routes are no other adapter's. */
-const guardOfAll = (): unknown =>
-  b2b({ protectedRoutes: '/(.*)', sessionPath: '/b2b/session', stylesheetPath: '/b2b/pages.css' });
+const guardOfAll = (): unknown => b2b({ protectedRoutes: '/(.*)', sessionPath: '/b2b/session' });
 const secret = (_req: unknown, res: any): void => sendText(res, 'SECRET');
 
 describe.each(
@@ -643,9 +642,9 @@ describe('an adapter beside another one', () => {
 
   it.each([
     ['the same page', { loginPath: '/in' }, { loginPath: '/in' }, 'loginPath'],
-    ['a page and a stylesheet', { loginPath: '/in' }, { stylesheetPath: '/in' }, 'loginPath'],
-    ['a stylesheet and a page', { stylesheetPath: '/in' }, { loginPath: '/in' }, 'stylesheetPath'],
-    ['the same stylesheet', { stylesheetPath: '/in' }, { stylesheetPath: '/in' }, undefined],
+    ['a page and a stylesheet', { loginPath: '/in' }, { file: '/in' }, 'loginPath'],
+    ['a stylesheet and a page', { file: '/in' }, { loginPath: '/in' }, 'loginPath'],
+    ['the same stylesheet', { file: '/in' }, { file: '/in' }, undefined],
     ['different pages', { loginPath: '/in' }, { loginPath: '/out' }, undefined],
   ])('may not answer its paths, but for the stylesheet: %s', (_what, paths, theirs, option) => {
     const other = createAdapter({ adapter: 'backend', paths: theirs });

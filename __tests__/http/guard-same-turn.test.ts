@@ -1,8 +1,9 @@
-import { b2bAuth, currentSession, requireSession } from '../../lib/index.ts';
-import type { B2bAuthOptions } from '../../lib/index.ts';
+import { currentSession, requireSession } from '../../lib/index.ts';
 import { isExplaining } from '../../lib/session/events.ts';
 import { createB2bTestKit } from '../../lib/testing/index.ts';
 import { createApplication, publicOrigin, variantOptions } from '../support/application.ts';
+import { buildB2b } from '../support/build-adapter.ts';
+import type { B2bSuiteOptions } from '../support/build-adapter.ts';
 import { closeAfterEach } from '../support/close-after-each.ts';
 import type { Handler } from '../support/handler-list.ts';
 import { sendText } from '../support/hosts.ts';
@@ -19,7 +20,7 @@ describe('a guard', () => {
   async function startWith(...guards: readonly Handler[]): Promise<{ visitor: Visitor; inTurn: boolean[] }> {
     const inTurn: boolean[] = [];
     const { host, listener } = createApplication();
-    host.use(b2bAuth(variantOptions<B2bAuthOptions>(kit.options)) as Handler);
+    host.use(buildB2b(variantOptions<B2bSuiteOptions>(kit.options)) as Handler);
     for (const [index, guard] of guards.entries()) {
       host.use(`/guarded/${index}`, (req, res, next) => {
         let hasPassed = false;

@@ -857,13 +857,17 @@ describe.each(['Express 4', 'Express 5'] as const)('an adapter that no search fi
     ['/auth/resend', '/auth/confirm', '/auth/forgot', '/auth/password', '/auth/verify'],
     ['/auth/enroll', '/auth/code', '/auth/sso', '/auth/signup', '/auth/callback'],
   ])('answers the paths of another adapter, each with its option: %s, %s, %s, %s, %s', async (...taken) => {
-    const [loginPath, signUpPath, callbackPath, logoutPath, organizationPath] = taken;
-    const other = { loginPath, signUpPath, callbackPath, logoutPath, organizationPath, sessionPath: '/session' };
+    const [loginPath, signUpPath, callbackPath, logoutPath, organization] = taken;
+    const other = { loginPath, signUpPath, callbackPath, logoutPath, sessionPath: '/session' };
     const [text = ''] = await answers(
-      (app) => app.use(hidden(backend({ signInMethods: ['password', 'code'], sso: true })), hidden(b2bOfKit(other))),
+      (app) =>
+        app.use(
+          hidden(backend({ signInMethods: ['password', 'code'], sso: true })),
+          hidden(b2bOfKit({ ...other, paths: { organization } })),
+        ),
       ['/x'],
     );
-    for (const [option, path] of Object.entries(other)) {
+    for (const [option, path] of Object.entries({ ...other, 'paths.organization': organization })) {
       const clash = `${option}: b2bAuth() and backendAuth() both answer '${path}'`;
       expect([option, text.includes(clash)]).toEqual([option, option !== 'sessionPath']);
     }

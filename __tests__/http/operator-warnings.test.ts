@@ -44,8 +44,7 @@ it('a Supabase project that does not answer is one process warning, and visitors
 
 it('a WorkOS that does not answer is one process warning, and visitors read nothing of staying signed in', async () => {
   const { host, listener } = createApplication();
-  const address = { apiHostname: '127.0.0.1', port: 9, https: false };
-  host.use(b2bAuth({ ...createB2bTestKit().options, ...address, fetch }) as Handler);
+  host.use(b2bAuth({ ...createB2bTestKit().options, apiUrl: 'http://127.0.0.1:9', fetch }) as Handler);
   const server = await serve(listener);
   const visitor = createVisitor(server.origin);
   const callback = async (query: string): Promise<Answer> => {

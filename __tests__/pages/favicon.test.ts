@@ -50,15 +50,13 @@ describe.each([
   it.each<[object, string]>([
     [{ loginPath: '/auth/pages.svg' }, '/auth/pages.svg'],
     [{ logoutPath: '/Auth/Pages.svg' }, '/auth/pages.svg'],
-    [{ stylesheetPath: '/look.css', callbackPath: '/look.svg' }, '/look.svg'],
     [{ pathPrefix: '/v1/auth', loginPath: '/v1/auth/pages.svg' }, '/v1/auth/pages.svg'],
-    [{ stylesheetPath: '/look.svg' }, '/look.svg'],
   ])('is no other route: %j', (options, path) => {
     expect(() => start(options)).toThrow(ConfigurationError);
-    expect(() => start(options)).toThrow(new RegExp(`the icon of stylesheetPath.* are both '${path}'`, 'i'));
+    expect(() => start(options)).toThrow(new RegExp(`the icon of the built-in pages.* are both '${path}'`, 'i'));
   });
 
-  it('may be the former one where the stylesheet is elsewhere', () => {
-    expect(() => start({ stylesheetPath: '/look.css', loginPath: '/auth/pages.svg' })).not.toThrow();
+  it('moves with the other files', () => {
+    expect(() => start({ pathPrefix: '/v1/auth', loginPath: '/auth/pages.svg' })).not.toThrow();
   });
 });

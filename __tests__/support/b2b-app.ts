@@ -1,11 +1,12 @@
 import type { Router } from 'express';
 import { randomBytes } from 'node:crypto';
-import { b2bAuth, getSession, requireSession } from '../../lib/b2b/index.ts';
-import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
+import { getSession, requireSession } from '../../lib/b2b/index.ts';
 import type { AuthEvent } from '../../lib/types.ts';
 import { demoUsers } from '../../stand-ins/workos/index.ts';
 import type { StandInUser, WorkosStandIn } from '../../stand-ins/workos/index.ts';
 import { startWorkos } from './workos.ts';
+import { buildB2b } from './build-adapter.ts';
+import type { B2bSuiteOptions } from './build-adapter.ts';
 import { createClock } from './clock.ts';
 import type { Clock } from './clock.ts';
 import { sendJson, sendText } from './hosts.ts';
@@ -25,7 +26,7 @@ export interface B2bApp extends RunningServer {
   readonly workos: WorkosStandIn;
   readonly clock: Clock;
   readonly events: AuthEvent[];
-  readonly options: B2bAuthOptions;
+  readonly options: B2bSuiteOptions;
   readonly cookiePassword: string;
   visitor(): Visitor;
   /** A visitor who went through the hosted page. */
@@ -47,7 +48,7 @@ export async function startProvider(): Promise<SharedProvider> {
 }
 
 export interface B2bAppSetup {
-  readonly options?: B2bAuthOptions;
+  readonly options?: B2bSuiteOptions;
   /** Default: one of the app's own, which ends with it. */
   readonly provider?: SharedProvider;
   /** Where the adapter is mounted. */
@@ -67,7 +68,7 @@ export async function startB2bApp(setup: B2bAppSetup = {}): Promise<B2bApp> {
   const { workos, clock } = provider;
   const cookiePassword = randomBytes(32).toString('base64');
   const events: AuthEvent[] = [];
-  const all = variantOptions<B2bAuthOptions>({
+  const all = variantOptions<B2bSuiteOptions>({
     ...connectionTo(workos),
     cookiePassword,
     protectedRoutes: [`${prefix === '/' ? '' : prefix}/dashboard(.*)`],
@@ -77,7 +78,7 @@ export async function startB2bApp(setup: B2bAppSetup = {}): Promise<B2bApp> {
   });
   const { host, listener } = createApplication();
   before?.(host);
-  const auth = b2bAuth(all);
+  const auth = buildB2b(all);
   host.use(prefix, auth);
   after?.(host, auth);
   host.get('/', (_req, res) => sendText(res, 'home'));

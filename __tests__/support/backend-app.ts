@@ -1,7 +1,8 @@
 import type { Router } from 'express';
-import { backendAuth, getSession, getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
-import type { BackendAuthOptions } from '../../lib/backend/index.ts';
+import { getSession, getSupabaseClient, requireSession } from '../../lib/backend/index.ts';
 import type { AuthEvent } from '../../lib/types.ts';
+import { buildBackend } from './build-adapter.ts';
+import type { BackendSuiteOptions } from './build-adapter.ts';
 import { createClock } from './b2b-app.ts';
 import type { Clock } from './b2b-app.ts';
 import { sendJson, sendText } from './hosts.ts';
@@ -30,7 +31,7 @@ export interface BackendApp extends RunningServer {
 }
 
 export interface BackendAppSetup {
-  readonly options?: BackendAuthOptions;
+  readonly options?: BackendSuiteOptions;
   readonly standIn?: SupabaseStandInOptions;
   readonly prefix?: string;
   /** Before the adapter. */
@@ -53,8 +54,8 @@ export async function startBackendApp(setup: BackendAppSetup = {}): Promise<Back
   const { host, listener } = createApplication();
   before?.(host);
   const root = prefix === '/' ? '' : prefix;
-  const auth = backendAuth(
-    variantOptions<BackendAuthOptions>({
+  const auth = buildBackend(
+    variantOptions<BackendSuiteOptions>({
       url: supabase.url,
       anonKey: supabase.publishableKey,
       protectedRoutes: [`${root}/account(.*)`],

@@ -4,7 +4,7 @@
  */
 import express from 'express';
 import { createClient } from 'redis';
-import { backendAuth } from '../../lib/backend/index.ts';
+import { buildBackend } from './build-adapter.ts';
 import { serve } from './servers.ts';
 
 export interface BackendWorkerOptions {
@@ -23,7 +23,7 @@ await redis.connect();
 
 const app = express();
 app.use(
-  backendAuth({
+  buildBackend({
     url,
     anonKey,
     signInMethods: ['password', 'code', 'passkey'],

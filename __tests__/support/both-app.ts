@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { b2bAuth, getSession, requireSession } from '../../lib/b2b/index.ts';
-import type { B2bAuthOptions } from '../../lib/b2b/index.ts';
+import { getSession, requireSession } from '../../lib/b2b/index.ts';
 import type { WorkosStandIn } from '../../stand-ins/workos/index.ts';
+import { buildB2b } from './build-adapter.ts';
+import type { B2bSuiteOptions } from './build-adapter.ts';
 import { demoUsers, startProvider } from './b2b-app.ts';
 import type { SharedProvider } from './b2b-app.ts';
 import { startBackendApp } from './backend-app.ts';
@@ -14,13 +15,13 @@ import { connectionTo } from './workos-connection.ts';
 
 export interface BothApp extends BackendApp {
   readonly workos: WorkosStandIn;
-  readonly b2bOptions: B2bAuthOptions;
+  readonly b2bOptions: B2bSuiteOptions;
   /** Signs the visitor in at the hosted page, beside whatever session there is. */
   signInB2b(visitor: Visitor): Promise<void>;
 }
 
 export interface BothAppSetup extends BackendAppSetup {
-  readonly b2b?: B2bAuthOptions;
+  readonly b2b?: B2bSuiteOptions;
 }
 
 /**
@@ -31,7 +32,7 @@ export async function startBothApp({ b2b, before, after, ...setup }: BothAppSetu
   const provider: SharedProvider = await startProvider();
   const { workos, clock } = provider;
   const events: BackendApp['events'] = [];
-  const b2bOptions = variantOptions<B2bAuthOptions>({
+  const b2bOptions = variantOptions<B2bSuiteOptions>({
     ...connectionTo(workos),
     cookiePassword: randomBytes(32).toString('base64'),
     sessionPath: '/b2b/session',
@@ -46,7 +47,7 @@ export async function startBothApp({ b2b, before, after, ...setup }: BothAppSetu
     standIn: { now: clock.now, ...setup.standIn },
     before(host) {
       before?.(host);
-      host.use(b2bAuth(b2bOptions));
+      host.use(buildB2b(b2bOptions));
     },
     after(host, auth) {
       after?.(host, auth);

@@ -16,7 +16,8 @@ interface Given extends Partial<Pick<Adapter, 'adapter' | 'protectedRoutes' | 'e
 /** What the place of an adapter in its application depends on, without a provider. */
 export function createAdapter({ adapter = 'b2b', paths = {}, pages = [], ...rest }: Given = {}): Adapter {
   const own: OwnPath[] = [
-    ...Object.entries(paths).map(([option, path]) => ({ option, path })),
+    // No option moves a file of the built-in pages alone.
+    ...Object.entries(paths).map(([option, path]) => (option === 'file' ? { path } : { option, path })),
     ...pages.map((path) => ({ option: 'pages', path, isReturnTarget: true })),
   ];
   return {

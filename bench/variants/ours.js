@@ -1,16 +1,17 @@
 import { existsSync } from 'node:fs';
-import { express, libUrl } from './express.js';
+import { express, libUrl, withCache } from './express.js';
 
 const { b2bAuth, currentSession, requireSession } = await import(libUrl('b2b'));
 
-const b2bOptions = (fixtures) => ({
-  clientId: fixtures.clientId,
-  apiKey: fixtures.apiKey,
-  cookiePassword: fixtures.password,
-  apiHostname: fixtures.host,
-  port: fixtures.port,
-  https: false,
-});
+function b2bOptions(fixtures) {
+  // Every build reads the variables; the option has had two forms.
+  Object.assign(process.env, {
+    B2B_API_HOSTNAME: fixtures.host,
+    B2B_API_PORT: String(fixtures.port),
+    B2B_API_HTTPS: 'false',
+  });
+  return { clientId: fixtures.clientId, apiKey: fixtures.apiKey, cookiePassword: fixtures.password };
+}
 const backendOptions = (fixtures) => ({
   url: `http://${fixtures.host}:${fixtures.port}`,
   anonKey: fixtures.anonKey,
@@ -52,12 +53,16 @@ const b2b = (cookies, options) => (fixtures) =>
   guarded(b2bAuth({ ...b2bOptions(fixtures), ...options }), cookies(fixtures));
 const own = (fixtures) => [fixtures.b2bCookie];
 export const b2bSignedIn = b2b(own);
-export const b2bCold = b2b(own, { maxCachedSessions: 0 });
+const b2bCached = (cookies, sizeOf) => async (fixtures) =>
+  guarded((await withCache('b2b'))(b2bOptions(fixtures), sizeOf(fixtures)), cookies(fixtures));
+export const b2bCold = b2bCached(own, () => 0);
 /** Asked once for the token, then remembered. */
 export const b2bAccepting = b2b(own, { accept: () => true });
 /** Twice as many users as the cache holds, in rotation: no request finds its session. */
-export const b2bCacheMisses = (fixtures) =>
-  b2b(({ b2bCookies }) => b2bCookies, { maxCachedSessions: fixtures.b2bCookies.length / 2 })(fixtures);
+export const b2bCacheMisses = b2bCached(
+  ({ b2bCookies }) => b2bCookies,
+  ({ b2bCookies }) => b2bCookies.length / 2,
+);
 
 const padded = (kilobytes) => b2b(({ paddedCookies }) => [paddedCookies[kilobytes]]);
 export const b2bPadded1 = padded(1);
@@ -67,7 +72,7 @@ export const b2bPadded8 = padded(8);
 export const b2bPadded12 = padded(12);
 export const b2bPadded16 = padded(16);
 
-const backend = (options) => async (fixtures) =>
-  guarded(await backendAuth({ ...backendOptions(fixtures), ...options }), [fixtures.backendCookie]);
-export const backendSignedIn = backend();
-export const backendCold = backend({ maxCachedSessions: 0 });
+export const backendSignedIn = async (fixtures) =>
+  guarded(await backendAuth(backendOptions(fixtures)), [fixtures.backendCookie]);
+export const backendCold = async (fixtures) =>
+  guarded((await withCache('backend'))(backendOptions(fixtures), 0), [fixtures.backendCookie]);

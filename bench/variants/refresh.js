@@ -18,10 +18,7 @@ function guarded(auth, guard) {
 }
 
 const oursForWorkos = ({ host, port, apiKey, clientId, password }) =>
-  guarded(
-    b2bAuth({ apiKey, clientId, cookiePassword: password, apiHostname: host, port, https: false }),
-    requireSession(),
-  );
+  guarded(b2bAuth({ apiKey, clientId, cookiePassword: password, apiUrl: `http://${host}:${port}` }), requireSession());
 
 const oursForSupabase = ({ supabaseUrl, anonKey }) =>
   guarded(backendAuth({ url: supabaseUrl, anonKey, throttle: false }), requireBackendSession());

@@ -7,6 +7,7 @@ import type { AuthRoute } from '../http/router.ts';
 import { Parts } from '../http/adapter.ts';
 import type { FreshSignIn } from '../http/adapter.ts';
 import { json } from '../http/reply.ts';
+import { namedAsWritten } from '../options/former.ts';
 import { cookieAttributes, ownOrigins } from '../options/shared.ts';
 import { createBrands } from '../pages/options.ts';
 import { sharedText } from '../pages/texts.ts';
@@ -32,7 +33,11 @@ import { revokeEnded, signOutRoute } from './sign-out.ts';
  * @see https://workos.com/docs/authkit
  */
 export function b2bAuth(options?: B2bAuthOptions): Router {
-  const settings = readB2bOptions(options);
+  return b2bRouter(readB2bOptions(options));
+}
+
+/** For tests, which change what no option does. */
+export function b2bRouter(settings: B2bOptions): Router {
   const context = createB2bContext(settings);
   const { source, resolver, emit, explain } = context;
   const parts = new Parts();
@@ -67,14 +72,17 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
       explain,
       parts,
     },
-    [
-      signInRoute(context, 'sign-in'),
-      signInRoute(context, 'sign-up'),
-      callbackRoute(context, features.find(({ question }) => question !== undefined)?.question),
-      signOutRoute(context),
-      sessionRoute(settings),
-      ...features.flatMap(({ routes }) => routes?.(context) ?? []),
-    ],
+    namedAsWritten<AuthRoute>(
+      [
+        signInRoute(context, 'sign-in'),
+        signInRoute(context, 'sign-up'),
+        callbackRoute(context, features.find(({ question }) => question !== undefined)?.question),
+        signOutRoute(context),
+        sessionRoute(settings),
+        ...features.flatMap(({ routes }) => routes?.(context) ?? []),
+      ],
+      settings.writtenAs,
+    ),
   );
 }
 

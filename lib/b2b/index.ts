@@ -1,6 +1,7 @@
 export { b2bAuth } from './adapter.ts';
 export type {
   B2bAuthOptions,
+  B2bPathsOptions,
   B2bSignIn,
   B2bSignOut,
   OAuthTokens,

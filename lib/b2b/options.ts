@@ -12,13 +12,17 @@ import {
   pathsOf,
   group,
   issuers,
+  origin,
   pageUrl,
   queryParameters,
   routePath,
+  routePaths,
   sharedEntries,
   text,
 } from '../options/shared.ts';
 import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../options/shared.ts';
+import { formerB2bEntries, formerSharedEntries, writtenNames } from '../options/former.ts';
+import type { FixedShared, FormerB2bOptions, FormerPaths, FormerSharedOptions } from '../options/former.ts';
 import { backendTextKeys } from '../pages/backend-text-keys.ts';
 import { pagesEntries } from '../pages/options.ts';
 import type { PagesOptions } from '../pages/options.ts';
@@ -27,7 +31,7 @@ import type { OnError } from '../http/adapter.ts';
 import type { SignOutOf } from '../http/sign-out-hook.ts';
 import type { SharedCoordinator } from '../session/coordinator.ts';
 import type { B2bSession, OnEvent } from '../types.ts';
-import { organizationsEntries } from './organizations/options.ts';
+import { organizationsPaths } from './organizations/options.ts';
 
 // Re-exported here so that the declarations of one entry do not reference the package's index,
 // which references the other adapter's SDK.
@@ -134,6 +138,13 @@ function isAuthkitOrigin(value: string): boolean {
   return url.protocol === 'https:' || isLoopback(url.hostname);
 }
 
+const paths = {
+  ...organizationsPaths,
+};
+
+/** The paths of the routes that have no option of their own, named as in the typed client. */
+export interface B2bPathsOptions extends OptionsOf<typeof organizationsPaths> {}
+
 const pathEntries = {
   /** Where hosted sign-in starts. Default `/login`. */
   loginPath: routePath('/login'),
@@ -145,6 +156,8 @@ const pathEntries = {
   logoutPath: routePath('/logout'),
   /** Answers with the session as JSON. Default `/auth/session`. */
   sessionPath: routePath('/auth/session'),
+  /** The paths of all other routes, named as in the typed client: `{ organization: '/team' }`. The client takes the same object. */
+  paths: routePaths<B2bPathsOptions>(paths),
 };
 
 /** A value that a copy often brings something with. */
@@ -189,34 +202,11 @@ const ownEntries = {
   authorizationParams: v.optional(authorizationParams, {}),
   /** Where WorkOS sends the browser after sign-out: an absolute URL or a root-relative path. Default: the application's origin. */
   logoutReturnTo: v.optional(pageUrl),
-  /** The provider's host. Env `B2B_API_HOSTNAME`; default `api.workos.com`. */
-  apiHostname: v.optional(
-    v.pipe(v.string('must be a host name'), v.regex(/^[a-z0-9.-]+$/i, 'must be a host name without protocol or port')),
-    'api.workos.com',
-  ),
-  /** The provider's port. Env `B2B_API_PORT`; default: the protocol's. */
-  port: v.optional(
-    v.pipe(
-      v.union([v.number(), v.pipe(v.string(), v.regex(/^\d+$/), v.transform(Number))], 'must be a port number'),
-      v.integer('must be a port number'),
-      v.minValue(1, 'must be a port number'),
-      v.maxValue(65_535, 'must be a port number'),
-    ),
-  ),
-  /** Use https to reach the provider. Env `B2B_API_HTTPS`; default true. */
-  https: v.optional(
-    v.union(
-      [
-        v.boolean(),
-        v.pipe(
-          v.picklist(['true', 'false']),
-          v.transform((value) => value === 'true'),
-        ),
-      ],
-      'must be true or false',
-    ),
-    true,
-  ),
+  /**
+   * Where WorkOS is: an origin, such as that of a custom domain or of a stand-in. `B2B_API_HOSTNAME`, `B2B_API_PORT` and `B2B_API_HTTPS`
+   * name its parts in the environment. Default `https://api.workos.com`.
+   */
+  apiUrl: v.optional(origin),
   /**
    * Your AuthKit domain, whose tokens `protectResource` takes: `example.authkit.app`, or an origin; `http:` for loopback addresses only.
    * Env `B2B_AUTHKIT_DOMAIN`. Default: none.
@@ -250,28 +240,47 @@ const ownEntries = {
 export interface B2bAuthOptions
   extends
     SharedAuthOptions,
+    FormerSharedOptions,
+    FormerB2bOptions,
+    FormerPaths<keyof B2bPathsOptions>,
     OptionsOf<typeof ownEntries>,
-    OptionsOf<typeof pathEntries>,
-    OptionsOf<typeof organizationsEntries> {}
+    OptionsOf<typeof pathEntries> {}
 
-const schema = v.strictObject({ ...sharedEntries, ...ownEntries, ...pathEntries, ...organizationsEntries });
-
-export type B2bOptions = Omit<v.InferOutput<typeof schema>, 'cookiePassword'> & {
-  readonly passwords: readonly [string, ...string[]];
-  /** Whether the local fallback password is in use. */
-  readonly isFallbackPassword: boolean;
+const entries = {
+  ...sharedEntries,
+  ...formerSharedEntries,
+  ...ownEntries,
+  ...formerB2bEntries,
+  ...pathEntries,
 };
+
+export const b2bSchema = v.strictObject(entries);
+
+type Read = v.InferOutput<typeof b2bSchema>;
+
+export type B2bOptions = Omit<Read, 'cookiePassword' | keyof FixedShared | keyof typeof formerB2bEntries> &
+  FixedShared & {
+    readonly apiUrl: string;
+    /** Former names of options that the application wrote, by those of today. */
+    readonly writtenAs: ReadonlyMap<string, string>;
+    readonly passwords: readonly [string, ...string[]];
+    /** Whether the local fallback password is in use. */
+    readonly isFallbackPassword: boolean;
+  };
+
+/** The options that are paths of the adapter's routes, with their defaults. */
+export const routeDefaults = pathsOf(entries, paths);
 
 /** @throws {ConfigurationError} with every problem at once */
 export function readB2bOptions(input: B2bAuthOptions | undefined, environment = process.env): B2bOptions {
-  const { cookiePassword, ...options } = readOptions(
+  const { cookiePassword, ...read } = readOptions(
     input,
     {
       name: 'b2bAuth',
-      schema,
+      schema: b2bSchema,
       env: b2bVariables,
       sdks: b2bSdks,
-      paths: pathsOf({ ...pathEntries, ...organizationsEntries, stylesheetPath: sharedEntries.stylesheetPath }),
+      paths: routeDefaults,
       check: (given, _, variables) => [
         ...(given['cookiePassword'] === undefined && isProduction(environment)
           ? [
@@ -284,10 +293,24 @@ export function readB2bOptions(input: B2bAuthOptions | undefined, environment = 
     },
     environment,
   );
+  const options = { ...read, apiUrl: apiUrlOf(read), writtenAs: writtenNames(input) };
   const [first, ...others] = cookiePassword ?? [];
   return first === undefined
     ? { ...options, passwords: [developmentPassword(options.apiKey)], isFallbackPassword: true }
     : { ...options, passwords: [first, ...others, ...quotedPassword(input, environment)], isFallbackPassword: false };
+}
+
+interface ApiAddress {
+  readonly apiUrl?: string | undefined;
+  readonly apiHostname?: string | undefined;
+  readonly port?: number | undefined;
+  readonly https?: boolean | undefined;
+}
+
+function apiUrlOf({ apiUrl, apiHostname = 'api.workos.com', port, https = true }: ApiAddress): string {
+  return (
+    apiUrl ?? new URL(`${https ? 'https' : 'http'}://${apiHostname}${port === undefined ? '' : `:${port}`}`).origin
+  );
 }
 
 /** With the quotes or blanks around it the variable's value sealed cookies before they were taken away: these still open. */

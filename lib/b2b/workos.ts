@@ -40,14 +40,14 @@ type Fetch = typeof globalThis.fetch;
 
 type ProviderOptions = Pick<
   B2bOptions,
-  'clientId' | 'apiKey' | 'apiHostname' | 'port' | 'https' | 'timeoutMs' | 'fetch' | 'authorizationParams' | 'now'
+  'clientId' | 'apiKey' | 'apiUrl' | 'timeoutMs' | 'fetch' | 'authorizationParams' | 'now'
 >;
 
 export type Provider = ReturnType<typeof createProvider>;
 
 /** The calls to WorkOS that this adapter makes, each within the time budget and without the SDK's own retries. */
 export function createProvider(options: ProviderOptions) {
-  const { clientId, apiHostname, port, https, timeoutMs, now } = options;
+  const { clientId, apiUrl, timeoutMs, now } = options;
 
   async function withinBudget<Result>(work: (users: Users) => Promise<Result>): Promise<Result> {
     // Before the clock starts: loading the SDK does not count against the deadline.
@@ -78,7 +78,7 @@ export function createProvider(options: ProviderOptions) {
 
   return {
     // https://workos.com/docs/reference/authkit/session-tokens/jwks
-    jwksUrl: `${https ? 'https' : 'http'}://${apiHostname}${port === undefined ? '' : `:${port}`}/sso/jwks/${clientId}`,
+    jwksUrl: `${apiUrl}/sso/jwks/${clientId}`,
     createVerifier: async () => (await loadSdk(options)).offline().pkce.generate(),
     async authorizationUrl(request: AuthorizationRequest): Promise<string> {
       const { userManagement } = (await loadSdk(options)).offline();
@@ -145,14 +145,15 @@ function createCallFetch(
  */
 async function loadSdk(options: ProviderOptions) {
   const sdk = await import('@workos-inc/node');
-  const { apiKey, clientId, apiHostname, port, https, fetch } = options;
+  const { apiKey, clientId, apiUrl, fetch } = options;
+  const { protocol, hostname, port } = new URL(apiUrl);
   const open = (fetchFn: Fetch): WorkOS =>
     new sdk.WorkOS({
       apiKey,
       clientId,
-      apiHostname,
-      https,
-      ...defined({ port }),
+      apiHostname: hostname,
+      https: protocol === 'https:',
+      ...(port === '' ? {} : { port: Number(port) }),
       // No SDK `timeout`: a refresh may outlast the request that waits for it, and every call has its own signal.
       maxRetries: 0,
       fetchFn,

@@ -6,6 +6,7 @@ import type { AuthorizationServer } from '../http/adapter.ts';
 import { json } from '../http/reply.ts';
 import { createAuthRouter } from '../http/router.ts';
 import type { AuthRoute } from '../http/router.ts';
+import { namedAsWritten } from '../options/former.ts';
 import { cookieAttributes, ownOrigins } from '../options/shared.ts';
 import type { BackendSessionBody } from '../types.ts';
 import { callbackRoute } from './sign-in/callback-route.ts';
@@ -16,6 +17,7 @@ import type { AdapterSlots } from './feature.ts';
 import { features } from './features.ts';
 import type { BackendAuthOptions } from './option-schema.ts';
 import { readBackendOptions } from './options.ts';
+import type { BackendOptions } from './options.ts';
 import { foreignClient } from './supabase/session-cookie.ts';
 import { scriptRoute } from './pages/script-route.ts';
 import { freshSignIn } from './supabase/session-source.ts';
@@ -33,8 +35,13 @@ import { signOutRoute } from './sign-in/sign-out-route.ts';
  * @see https://supabase.com/docs/guides/auth
  */
 export function backendAuth(options?: BackendAuthOptions): Router {
-  const backend = createContext(readBackendOptions(options), features);
-  const { settings, brands, resolver, emit, explain } = backend;
+  return backendRouter(readBackendOptions(options));
+}
+
+/** For tests, which change what no option does. */
+export function backendRouter(settings: BackendOptions): Router {
+  const backend = createContext(settings, features);
+  const { brands, resolver, emit, explain } = backend;
   const { pages } = settings;
   const parts = new Parts();
   parts.set(backendPart, backend);
@@ -68,14 +75,17 @@ export function backendAuth(options?: BackendAuthOptions): Router {
       parts,
       ...(Object.assign({}, ...features.map(({ adapter }) => adapter?.(backend))) as AdapterSlots),
     },
-    [
-      signInRoute(backend),
-      callbackRoute(backend),
-      signOutRoute(backend),
-      sessionRoute(settings.sessionPath),
-      scriptRoute(settings),
-      ...features.flatMap(({ routes }) => routes?.(backend) ?? []),
-    ],
+    namedAsWritten<AuthRoute>(
+      [
+        signInRoute(backend),
+        callbackRoute(backend),
+        signOutRoute(backend),
+        sessionRoute(settings.sessionPath),
+        scriptRoute(settings),
+        ...features.flatMap(({ routes }) => routes?.(backend) ?? []),
+      ],
+      settings.writtenAs,
+    ),
   );
 }
 

@@ -7,6 +7,7 @@ export type {
   BackendAuthOptions,
   BackendCookieOptions,
   BackendPagesOptions,
+  BackendPathsOptions,
   BackendSignIn,
   BackendSignOut,
   OnBackendSignIn,

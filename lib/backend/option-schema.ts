@@ -14,30 +14,33 @@ import {
   pageUrl,
   pathsOf,
   routePath,
+  routePaths,
   sharedEntries,
   text,
   wholeNumber,
 } from '../options/shared.ts';
 import type { CookieOptions, OptionsOf, SharedAuthOptions } from '../options/shared.ts';
+import { formerBackendEntries, formerSharedEntries } from '../options/former.ts';
+import type { FormerBackendOptions, FormerPaths, FormerSharedOptions } from '../options/former.ts';
 import type { OnError } from '../http/adapter.ts';
 import type { SignOutOf } from '../http/sign-out-hook.ts';
 import type { SharedCoordinator } from '../session/coordinator.ts';
 import type { BackendIdentity, BackendSession, OnEvent, ProviderTokens } from '../types.ts';
 import { pagesEntries } from '../pages/options.ts';
 import type { PagesOptions } from '../pages/options.ts';
-import { confirmEntries } from './confirm/options.ts';
-import { consentEntries } from './consent/options.ts';
-import { emailCodeEntries, emailCodeMethod } from './email-code/options.ts';
-import { factorsEntries } from './factors/options.ts';
+import { confirmPaths } from './confirm/options.ts';
+import { consentEntries, consentPaths } from './consent/options.ts';
+import { emailCodeEntries, emailCodePaths, emailCodeMethod } from './email-code/options.ts';
+import { factorsPaths } from './factors/options.ts';
 import { oauthEntries, oauthWaysIn, providerProblems } from './oauth/options.ts';
 import { englishText } from './pages/text.ts';
 import type { PagesTextKey } from './pages/text.ts';
-import { passkeyMethod, passkeysEntries } from './passkeys/options.ts';
+import { passkeyMethod, passkeysPaths } from './passkeys/options.ts';
 import { passwordMethod } from './password/options.ts';
 import { providerTokensEntries } from './provider-tokens/options.ts';
-import { resetEntries } from './reset/options.ts';
-import { signUpEntries } from './sign-up/options.ts';
-import { ssoEntries, ssoWaysIn } from './sso/options.ts';
+import { resetPaths } from './reset/options.ts';
+import { signUpEntries, signUpPaths } from './sign-up/options.ts';
+import { ssoEntries, ssoPaths, ssoWaysIn } from './sso/options.ts';
 import { throttleEntries } from './throttle/options.ts';
 
 // Re-exported here so that the declarations of one entry do not reference the package's index,
@@ -182,11 +185,6 @@ const kernelEntries = {
   /** Whether signing out ends this session (`local`) or all of the user's (`global`), here and at the backend. Default `local`. */
   signOutScope: v.optional(v.picklist(['local', 'global'], "must be 'local' or 'global'"), 'local'),
   /**
-   * How long sign-up, resend and forgot take to say that an email was sent, in milliseconds. This time does not tell who has an account.
-   * Slower emails go on in the background. Default 1500; 0 answers when the project does, as tests may want it.
-   */
-  mailAnswerMs: v.optional(wholeNumber('milliseconds, or 0', 0, 10_000), 1_500),
-  /**
    * Whether Supabase is told the user's address in `X-Forwarded-For`. For a self-hosted project whose GoTrue counts by it
    * (`GOTRUE_RATE_LIMIT_HEADER=X-Forwarded-For`); a hosted project ignores it. Default false.
    */
@@ -215,38 +213,63 @@ const kernelEntries = {
   logoutPath: routePath('/auth/logout'),
   /** Answers with the signed-in user as JSON. Default `/auth/session`. */
   sessionPath: routePath('/auth/session'),
-  /** Where the script of the built-in pages is served. Default `/auth/pages.js`. */
-  scriptPath: routePath('/auth/pages.js'),
+};
+
+const paths = {
+  ...signUpPaths,
+  ...confirmPaths,
+  ...resetPaths,
+  ...emailCodePaths,
+  ...ssoPaths,
+  ...factorsPaths,
+  ...passkeysPaths,
+  ...consentPaths,
+};
+
+/** The paths of the routes that have no option of their own, named as in the typed client. */
+export interface BackendPathsOptions
+  extends
+    OptionsOf<typeof signUpPaths>,
+    OptionsOf<typeof confirmPaths>,
+    OptionsOf<typeof resetPaths>,
+    OptionsOf<typeof emailCodePaths>,
+    OptionsOf<typeof ssoPaths>,
+    OptionsOf<typeof factorsPaths>,
+    OptionsOf<typeof passkeysPaths>,
+    OptionsOf<typeof consentPaths> {}
+
+const pathsEntries = {
+  /** The paths of all other routes, named as in the typed client: `{ forgot: '/forgot' }`. The client takes the same object. */
+  paths: routePaths<BackendPathsOptions>(paths),
 };
 
 /** Options of `backendAuth`; each beats its environment variable. */
 export interface BackendAuthOptions
   extends
     SharedAuthOptions,
+    FormerSharedOptions,
+    FormerBackendOptions,
+    FormerPaths<keyof BackendPathsOptions>,
     OptionsOf<typeof kernelEntries>,
+    OptionsOf<typeof pathsEntries>,
     OptionsOf<typeof signUpEntries>,
     OptionsOf<typeof oauthEntries>,
-    OptionsOf<typeof confirmEntries>,
-    OptionsOf<typeof resetEntries>,
     OptionsOf<typeof emailCodeEntries>,
     OptionsOf<typeof ssoEntries>,
-    OptionsOf<typeof factorsEntries>,
-    OptionsOf<typeof passkeysEntries>,
     OptionsOf<typeof consentEntries>,
     OptionsOf<typeof providerTokensEntries>,
     OptionsOf<typeof throttleEntries> {}
 
 const entries = {
   ...sharedEntries,
+  ...formerSharedEntries,
   ...kernelEntries,
+  ...formerBackendEntries,
+  ...pathsEntries,
   ...signUpEntries,
   ...oauthEntries,
-  ...confirmEntries,
-  ...resetEntries,
   ...emailCodeEntries,
   ...ssoEntries,
-  ...factorsEntries,
-  ...passkeysEntries,
   ...consentEntries,
   ...providerTokensEntries,
   ...throttleEntries,
@@ -254,8 +277,8 @@ const entries = {
 
 export const backendSchema = v.strictObject(entries);
 
-/** The path options of the adapter's routes, with their defaults. */
-export const paths = pathsOf(entries);
+/** The options that are paths of the adapter's routes, with their defaults. */
+export const routeDefaults = pathsOf(entries, paths);
 
 /** What rooms find in options that each entry alone allows. */
 export const roomProblems: readonly ((given: Readonly<Record<string, unknown>>) => readonly string[])[] = [

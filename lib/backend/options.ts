@@ -3,12 +3,22 @@ import { cookieProblems } from '../http/cookie-jar.ts';
 import { comparablePath } from '../http/message.ts';
 import { nameOf, readOptions } from '../options/read.ts';
 import type { NamedVariables } from '../options/read.ts';
-import { backendSchema, env, named, paths, roomProblems } from './option-schema.ts';
+import { writtenNames } from '../options/former.ts';
+import type { FixedBackend, FixedShared } from '../options/former.ts';
+import { backendSchema, env, named, roomProblems, routeDefaults } from './option-schema.ts';
 import type { BackendAuthOptions } from './option-schema.ts';
 import { readToken } from '../session/jwt.ts';
 import type { Token } from '../session/jwt.ts';
 
-export type BackendOptions = Omit<v.InferOutput<typeof backendSchema>, 'cookieName'> & { readonly cookieName: string };
+type Read = v.InferOutput<typeof backendSchema>;
+
+export type BackendOptions = Omit<Read, 'cookieName' | keyof FixedShared | keyof FixedBackend> &
+  FixedShared &
+  FixedBackend & {
+    readonly cookieName: string;
+    /** Former names of options that the application wrote, by those of today. */
+    readonly writtenAs: ReadonlyMap<string, string>;
+  };
 
 /** Whether people sign in here by this method; the name of a room that is not there is none. */
 export function offers({ signInMethods }: Pick<BackendOptions, 'signInMethods'>, method: string): boolean {
@@ -28,7 +38,7 @@ export function readBackendOptions(input: BackendAuthOptions | undefined, enviro
       env,
       named,
       sdks: backendSdks,
-      paths,
+      paths: routeDefaults,
       check: (given, _, variables) => [
         ...keyProblems(given, variables),
         ...roomProblems.flatMap((problemsOf) => problemsOf(given)),
@@ -39,7 +49,12 @@ export function readBackendOptions(input: BackendAuthOptions | undefined, enviro
     environment,
   );
   const pages = { ...options.pages, ...builtInPlaces(options) };
-  return { ...options, pages, cookieName: options.cookieName ?? defaultCookieName(options.url) };
+  return {
+    ...options,
+    pages,
+    cookieName: options.cookieName ?? defaultCookieName(options.url),
+    writtenAs: writtenNames(input),
+  };
 }
 
 /** The default of @supabase/ssr, so that an app beside this one finds the session. */
@@ -62,7 +77,6 @@ const ownPages: readonly (readonly ['signIn' | 'signUp', string])[] = [
   ['signIn', 'loginPath'],
   ['signUp', 'signupPath'],
 ];
-const pathOf: Readonly<Record<string, string>> = paths;
 
 /** With `render`, a page on the route itself is no other page. */
 function builtInPlaces({
@@ -83,7 +97,7 @@ function pageProblems({ pages, ...given }: Readonly<Record<string, unknown>>): s
   // It is then the page that `render` shows there.
   if (Reflect.get(pages, 'render') !== undefined) return [];
   return ownPages
-    .filter(([page, path]) => isAt(Reflect.get(pages, page), given[path] ?? pathOf[path], given['appBaseUrl']))
+    .filter(([page, path]) => isAt(Reflect.get(pages, page), given[path] ?? routeDefaults[path], given['appBaseUrl']))
     .map(([page, path]) => `pages.${page} is ${path} itself; leave it out for the built-in page`);
 }
 

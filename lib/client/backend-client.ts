@@ -1,4 +1,5 @@
 import type { BackendSessionBody, RedirectBody } from '../types.ts';
+import type { ConfirmPaths } from '../backend/confirm/client.ts';
 import { consentRoutes } from '../backend/consent/client.ts';
 import type { ConsentCalls, ConsentPaths } from '../backend/consent/client.ts';
 import { emailCodeRoutes } from '../backend/email-code/client.ts';
@@ -49,7 +50,7 @@ export type BackendLogoutCall = Partial<PostCall<ReturnTo>>;
 
 /** The paths of the Supabase adapter's routes. */
 export interface BackendPaths
-  extends ConsentPaths, EmailCodePaths, FactorsPaths, PasskeysPaths, ResetPaths, SignUpPaths, SsoPaths {
+  extends ConfirmPaths, ConsentPaths, EmailCodePaths, FactorsPaths, PasskeysPaths, ResetPaths, SignUpPaths, SsoPaths {
   /** Default `/auth/login`. */
   readonly login: string;
   /** Default `/auth/logout`. */

@@ -29,8 +29,8 @@ export interface ClientOptions<Paths> {
   readonly baseUrl?: string | undefined;
   /** The adapter's option of this name. */
   readonly pathPrefix?: string | undefined;
-  /** The routes' paths below `baseUrl`, where they are not the adapter's defaults. */
-  readonly paths?: Partial<Paths> | undefined;
+  /** The routes' paths below `baseUrl`, where they are not the adapter's defaults. It takes the adapter's option `paths` as it is. */
+  readonly paths?: { readonly [Name in keyof Paths]?: Paths[Name] | undefined } | undefined;
   /** Stands in for the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
@@ -80,7 +80,7 @@ interface Call extends CallOptions {
   readonly body?: object;
 }
 
-/** The adapter's rule for `pathPrefix` (`lib/options/read.ts`): the prefix stands in for `/auth`. */
+/** The adapter's rule for `pathPrefix` (`lib/options/paths.ts`): the prefix stands in for `/auth`. */
 export function prefixPath(prefix: string | undefined, path: string): string {
   return prefix === undefined ? path : prefix + path.replace(/^\/auth(?=\/)/, '');
 }

@@ -68,15 +68,16 @@ function checkCookiePassword({ isFallbackPassword }: B2bOptions, env: NodeJS.Pro
   else add('ok', 'cookie_password', `${name} is set and long enough`);
 }
 
-function checkProviderAddress({ https, apiHostname }: B2bOptions, env: NodeJS.ProcessEnv, add: Add): void {
-  if (!https) {
+function checkProviderAddress({ apiUrl }: B2bOptions, env: NodeJS.ProcessEnv, add: Add): void {
+  const { protocol, hostname } = new URL(apiUrl);
+  if (protocol === 'http:') {
     const level = env['NODE_ENV'] === 'production' ? 'problem' : 'warning';
     add(level, 'https', 'B2B_API_HTTPS=false: the API key and every token travel to the provider unencrypted', {
       fix: 'Use it for a stand-in on this machine only.',
     });
   }
-  if (apiHostname === 'api.workos.com') return;
-  add('note', 'host', `The provider is ${apiHostname} (B2B_API_HOSTNAME), not api.workos.com`);
+  if (hostname === 'api.workos.com') return;
+  add('note', 'host', `The provider is ${hostname} (B2B_API_HOSTNAME), not api.workos.com`);
 }
 
 async function isProviderReachable(jwksUrl: string, context: DoctorContext, add: Add): Promise<boolean> {

@@ -16,8 +16,8 @@ export type OnError = (error: AuthError, req: Request, res: Response, next: Next
 export interface OwnPath {
   /** Root-relative, without the mount path. */
   readonly path: string;
-  /** The option that names the path, for messages. */
-  readonly option: string;
+  /** The option that names the path, for messages. Files of the built-in pages have none of their own. */
+  readonly option?: string;
   /** Whether `returnTo` may name it: a page that a sign-in leads back to. */
   readonly isReturnTarget?: boolean;
 }

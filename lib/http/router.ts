@@ -174,10 +174,8 @@ function isRewritten(path: string, original: string): boolean {
 
 /** What pages load. */
 function assetRoutes(stylesheetPath: string): readonly AuthRoute[] {
-  const option = 'stylesheetPath';
   const icon: AuthRoute = {
     path: faviconPath(stylesheetPath),
-    option,
     get({ query }) {
       const text = faviconFor(query);
       if (text === undefined) throw new AuthError('not_found');
@@ -186,7 +184,6 @@ function assetRoutes(stylesheetPath: string): readonly AuthRoute[] {
   };
   const stylesheet: AuthRoute = {
     path: stylesheetPath,
-    option,
     get: ({ query }) => ({
       status: 200,
       body: { kind: 'asset', type: 'text/css; charset=utf-8', ...stylesheetFor(query) },

@@ -1,12 +1,13 @@
 import * as v from 'valibot';
 import { isRecord } from '../tools/json.ts';
-import { didYouMean } from '../nearest.ts';
+import { didYouMean, nearestName } from '../nearest.ts';
 import { nodeProblem } from '../tools/node-version.ts';
 import { ConfigurationError } from '../errors.ts';
 import { expressProblems } from '../http/express.ts';
-import { faviconPath } from '../pages/favicon.ts';
 import { unreadEnvFile } from './env-file.ts';
-import { isPathPrefix } from './shared.ts';
+import { carryFormer, formerOptions } from './former.ts';
+import type { Carried } from './former.ts';
+import { pathClashes, withPrefix } from './paths.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -26,7 +27,7 @@ export interface OptionRules<Schema extends OptionsSchema> {
   readonly env: Variables;
   /** The variable that a message names where none is set. Default: the first one. */
   readonly named?: NamedVariables;
-  /** The options that are paths of own routes, with their defaults. */
+  /** The options that are paths of own routes, with their defaults; those in `paths` by names such as `paths.forgot`. */
   readonly paths: Readonly<Record<string, string>>;
   /** The SDKs that the application installs beside this package, because it needs only one provider's. */
   readonly sdks?: readonly string[];
@@ -58,13 +59,14 @@ export function readOptions<Schema extends OptionsSchema>(
   if (input !== undefined && (typeof input !== 'object' || input === null || Array.isArray(input))) {
     throw new ConfigurationError(rules.name, ['options must be an object']);
   }
-  const { given: named, variables } = complete({ ...input }, rules, environment);
-  const { pathPrefix } = named;
-  const given = isPathPrefix(pathPrefix) ? { ...prefixPaths(pathPrefix, rules.paths), ...named } : named;
-  const parsed = v.safeParse(rules.schema, given);
+  const { name, schema, paths } = rules;
+  const today = carryFormer(withoutUndefined({ ...input }), { name, paths, entries: schema.entries });
+  const { given: named, variables, writtenAs } = complete(today, rules, environment);
+  const given = withPrefix(named, paths);
+  const parsed = v.safeParse(schema, given);
   const problems = [
-    ...problemsOf(parsed, rules.schema, variables),
-    ...pathClashes(given, rules.paths),
+    ...problemsOf(parsed, schema, variables, writtenAs),
+    ...pathClashes(given, paths, writtenAs),
     ...(rules.check?.(given, environment, variables) ?? []),
     ...expressProblems,
     ...missingSdks(rules.sdks ?? []),
@@ -80,11 +82,12 @@ function missingNames(given: Readonly<Record<string, unknown>>, env: Variables):
 
 /** Fills missing options from the environment, and says which variable a message names. */
 function complete(
-  input: Readonly<Record<string, unknown>>,
+  today: Carried,
   { env, named }: Pick<OptionRules<OptionsSchema>, 'env' | 'named'>,
   environment: Environment,
 ) {
-  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
+  const given = { ...today.given };
+  const writtenAs = { ...today.writtenAs };
   const variables: Record<string, string | undefined> = {};
   for (const [option, names] of Object.entries(env)) {
     variables[option] = named?.[option] ?? names[0];
@@ -92,8 +95,14 @@ function complete(
     if (used === undefined || (given[option] ?? undefined) !== undefined) continue;
     given[option] = valueOf(environment[used]);
     variables[option] = used;
+    // Only the variable is an option of today.
+    if (formerOptions.has(option)) writtenAs[option] = used;
   }
-  return { given, variables };
+  return { given, variables, writtenAs };
+}
+
+function withoutUndefined(options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
 /** The first of these variables that is set. */
@@ -111,24 +120,43 @@ export function valueOf(text = ''): string {
   return /^(["'])(.*)\1$/s.exec(value)?.[2]?.trim() ?? value;
 }
 
-/** What a schema finds wrong, each with its option and environment variables. */
+/** What a schema finds wrong, each with its option, as it was written, and environment variables. */
 export function problemsOf(
   { issues = [] }: { readonly issues?: readonly v.BaseIssue<unknown>[] | undefined },
   schema: OptionsSchema,
   variables: NamedVariables = {},
+  writtenAs: NamedVariables = {},
 ): string[] {
-  return issues.map((issue) => describe(issue, schema, variables));
+  const nameFor = (path: string): string => writtenAs[path] ?? nameOf(path, variables[path.split('.')[0] ?? '']);
+  return issues.map((issue) => describe(issue, schema, nameFor));
 }
 
-function describe(issue: v.BaseIssue<unknown>, schema: OptionsSchema, variables: NamedVariables): string {
-  const path = v.getDotPath(issue) ?? '';
-  const option = path.split('.')[0] ?? '';
-  if (issue.type === 'strict_object' && issue.expected === 'never') {
-    const known = namesAt(schema, issue.path ?? []);
-    const otherwise = known.length > 8 ? 'check its spelling' : `there are ${known.join(', ')}`;
-    return `${path} is not an option; ${didYouMean(path.split('.').at(-1) ?? '', known, otherwise)}`;
+/** Options with more members, such as the texts, have a list in the docs. */
+const mostListed = 20;
+
+/** Where the path of a route is: in `paths`, or, for those that the specification names, an option of its own. */
+function optionElsewhere(name: string, { entries }: OptionsSchema, path: string): string | undefined {
+  if (path === `paths.${name}`) {
+    const own = nearestName(`${name}Path`, Object.keys(entries));
+    return own?.toLowerCase() === `${name}Path`.toLowerCase() ? `write ${own}` : undefined;
   }
-  const name = nameOf(path, variables[option]);
+  const inPaths = entries['paths'] === undefined ? [] : namesAt(entries['paths'], [{ key: '' } as v.IssuePathItem]);
+  const names = inPaths.flatMap((each) => [each, `${each}Path`]);
+  const nearest = path === name ? nearestName(name, [...Object.keys(entries), ...names]) : undefined;
+  if (nearest === undefined || !names.includes(nearest)) return undefined;
+  return `did you mean paths.${nearest.replace(/Path$/, '')}?`;
+}
+
+function describe(issue: v.BaseIssue<unknown>, schema: OptionsSchema, nameFor: (path: string) => string): string {
+  const path = v.getDotPath(issue) ?? '';
+  if (issue.type === 'strict_object' && issue.expected === 'never') {
+    const known = namesAt(schema, issue.path ?? []).filter((each) => !formerOptions.has(each));
+    const otherwise = known.length > mostListed ? 'check its spelling' : `there are ${known.join(', ')}`;
+    const name = path.split('.').at(-1) ?? '';
+    const elsewhere = optionElsewhere(name, schema, path);
+    return `${path} is not an option; ${elsewhere ?? didYouMean(name, known, otherwise)}`;
+  }
+  const name = nameFor(path);
   if (issue.type !== 'strict_object' || issue.received !== 'undefined') return `${name} ${issue.message}`;
   const entry = schema.entries[path];
   const what = entry === undefined ? undefined : v.getDescription(entry);
@@ -194,32 +222,4 @@ function isInstalled(name: string, resolve: NodeJS.RequireResolve): boolean {
 /** `apiKey (env B2B_API_KEY)`: both ways to set it. */
 export function nameOf(option: string, variable: string | undefined): string {
   return variable === undefined ? option : `${option} (env ${variable})`;
-}
-
-function pathClashes(given: Readonly<Record<string, unknown>>, paths: Readonly<Record<string, string>>): string[] {
-  const taken = new Map<string, string>();
-  const problems: string[] = [];
-  const routes = Object.entries(paths).flatMap(([option, fallback]): [string, string][] => {
-    const value = given[option] ?? fallback;
-    if (typeof value !== 'string') return [];
-    const icon: [string, string] = ['the icon of stylesheetPath', faviconPath(value)];
-    return option === 'stylesheetPath' ? [[option, value], icon] : [[option, value]];
-  });
-  for (const [option, value] of routes) {
-    const other = taken.get(value.toLowerCase());
-    if (other !== undefined)
-      problems.push(`${option} and ${other} are both '${value}'; give each route a path of its own`);
-    taken.set(value.toLowerCase(), option);
-  }
-  return problems;
-}
-
-/** Default paths below a prefix that stands in for their `/auth`. */
-export function prefixPaths(prefix: string, paths: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, prefixPath(prefix, path)]));
-}
-
-/** `/auth/login` and `/login` become `/v1/auth/login`. The typed client does the same (`lib/client/send.ts`), without the server's code. */
-export function prefixPath(prefix: string | undefined, path: string): string {
-  return prefix === undefined ? path : prefix + path.replace(/^\/auth(?=\/)/, '');
 }

@@ -117,13 +117,23 @@ const pathPrefix = literalPath('/v1/auth');
 /** Whether it is a valid value of the option `pathPrefix`. */
 export const isPathPrefix = (value: unknown): value is string => v.is(pathPrefix, value);
 
-/** The defaults of the entries that are paths of routes: their names end in `Path`. */
-export const pathsOf = <Entries extends v.ObjectEntries>(entries: Entries) =>
-  Object.fromEntries(
-    Object.entries(entries).flatMap(([name, entry]) =>
-      name.endsWith('Path') ? [[name, v.getDefault(entry as ReturnType<typeof routePath>)]] : [],
+/** The option `paths`: routes by their names in the typed client. */
+export const routePaths = <Options extends object>(
+  entries: Readonly<Record<keyof Options, ReturnType<typeof routePath>>>,
+) =>
+  v.optional(
+    group<Options>(entries) as v.GenericSchema<Options, { readonly [Name in keyof Options]-?: string }>,
+    {} as Options,
+  );
+
+/** The defaults of the options that are paths of routes: the entries whose names end in `Path`, and those in `paths`. */
+export const pathsOf = (entries: v.ObjectEntries, paths: Readonly<Record<string, ReturnType<typeof routePath>>>) =>
+  Object.fromEntries([
+    ...Object.entries(entries).flatMap(([name, entry]) =>
+      name.endsWith('Path') ? [[name, v.getDefault(entry as ReturnType<typeof routePath>)] as const] : [],
     ),
-  ) as Readonly<Record<Extract<keyof Entries, `${string}Path`>, string>>;
+    ...Object.entries(paths).map(([name, entry]) => [`paths.${name}`, v.getDefault(entry)] as const),
+  ]) as Readonly<Record<string, string>>;
 
 /** A page of the application: root-relative, or absolute where it is on another host. */
 export const pageUrl = v.pipe(
@@ -169,7 +179,7 @@ export const baseUrl = v.transform((value: string) => {
   return origin + pathname.replace(/\/+$/, '');
 });
 
-const origin = v.pipe(
+export const origin = v.pipe(
   v.string('must be an origin such as https://www.example.com'),
   v.check(
     (value) => isHttpUrl(value) && /^[^/]+:\/\/[^/?#@\\\s]+$/.test(value),
@@ -236,11 +246,9 @@ export const sharedEntries = {
   trustedOrigins: v.optional(v.array(origin, 'must be a list of origins'), []),
   /**
    * Moves all own routes at once: with `/v1/auth`, `/auth/login` and `/login` become `/v1/auth/login`. It takes the place of `/auth`.
-   * An option for a single path beats it. Default: none.
+   * An option for a single path beats it, here and in `paths`. Default: none.
    */
   pathPrefix: v.optional(pathPrefix),
-  /** Where the built-in pages' stylesheet is served. Default `/auth/pages.css`. */
-  stylesheetPath: routePath('/auth/pages.css'),
   /**
    * How long a request waits for the provider, in milliseconds. Default 5,000. A refresh goes on for up to 25 seconds; its
    * answer is kept for the next request.
@@ -263,8 +271,6 @@ export const sharedEntries = {
    * each response waits for that work instead, by their variables in the environment; elsewhere the process goes on by itself.
    */
   waitUntil: v.optional(callback<WaitUntil>('(promise) => void')),
-  /** How many verified sessions are remembered (about 7 KB each). 0 turns the cache off. Default 10,000. */
-  maxCachedSessions: v.optional(wholeNumber('how many verified sessions are remembered', 0, 10_000_000), 10_000),
   /** Shares refreshes and sign-outs between processes; see `express-auth-adapters/redis`. */
   coordinator: v.optional(
     v.custom<SharedCoordinator>(isCoordinator, 'must be a coordinator, such as createRedisCoordinator() makes'),

@@ -3,7 +3,7 @@ import type { B2bAuthOptions } from '../b2b/index.ts';
 import { switchOrganization } from '../b2b/organizations/testing.ts';
 import type { OrganizationsTestSession } from '../b2b/organizations/testing.ts';
 import { createSeal } from '../b2b/seal.ts';
-import { prefixPath } from '../options/read.ts';
+import { prefixPath } from '../options/paths.ts';
 import { writeChunks } from '../tools/cookie-chunks.ts';
 import { defined } from '../tools/json.ts';
 import type { B2bUser, Impersonator, Json } from '../types.ts';

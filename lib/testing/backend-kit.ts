@@ -8,7 +8,7 @@ import type { PasskeysTestKit } from '../backend/passkeys/testing.ts';
 import type { BackendAuthOptions } from '../backend/index.ts';
 import { createSessionCookie } from '../backend/supabase/session-cookie.ts';
 import { encodePending } from '../backend/sign-in/pending.ts';
-import { prefixPath } from '../options/read.ts';
+import { prefixPath } from '../options/paths.ts';
 import { writeChunks } from '../tools/cookie-chunks.ts';
 import { defined } from '../tools/json.ts';
 import type { BackendTokens } from '../types.ts';
@@ -122,7 +122,7 @@ function createEnter(supabase: InMemorySupabase, confirmPath: string): Enter<Bac
     const send = (body: object) => agent.post(path).set('Accept', 'application/json').send(body);
     const answer = await send(link);
     if (answer.status === 404)
-      throw new TypeError(`POST ${path} answered 404; pass the adapter's confirmPath as \`path\``);
+      throw new TypeError(`POST ${path} answered 404; pass the adapter's paths.confirm as \`path\``);
     // The agent had another user's session, and the page asks whether to replace it.
     const isAsked = answer.body?.redirectTo?.split('?')[0]?.endsWith(path) === true;
     return isAsked ? send({ account: userOf(session).id }) : answer;

@@ -140,7 +140,7 @@ describe('the consent page', () => {
   });
 
   it('works under other paths and below a prefix', async () => {
-    await start({ prefix: '/app', options: { consentPath: '/connect', connectedAppsPath: '/connected' } });
+    await start({ prefix: '/app', options: { paths: { consent: '/connect', connectedApps: '/connected' } } });
     const id = ask();
     const signedOut = await app.visitor().get(`/app/connect?authorization_id=${id}`);
     expect(signedOut.headers.location).toBe(

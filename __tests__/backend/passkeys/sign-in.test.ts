@@ -480,11 +480,10 @@ describe('the route', () => {
 
   it('takes a path of its own', async () => {
     app = await startPasskeyApp({
-      options: { passkeyPath: '/key', passkeysPath: '/keys', scriptPath: '/key.js' },
+      options: { paths: { passkey: '/key', passkeys: '/keys' } },
     });
     const visitor = app.visitor();
     expect((await visitor.postJson('/key', {})).status).toBe(200);
-    expect((await visitor.get('/key.js')).status).toBe(200);
     expect((await visitor.get('/auth/login')).text).toContain('action="/key"');
   });
 

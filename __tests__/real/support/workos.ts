@@ -56,8 +56,7 @@ export async function startRealB2b(
   const way = relay ?? (await startRelay(url));
   const events: AuthEvent[] = [];
   const cookiePassword = options?.cookiePassword ?? randomBytes(32).toString('base64');
-  const { hostname: apiHostname } = new URL(way.origin);
-  const connection = { clientId, apiKey, apiHostname, port: way.port, https: false };
+  const connection = { clientId, apiKey, apiUrl: way.origin };
   const { host, listener } = createApplication();
   const auth = b2bAuth({
     ...connection,

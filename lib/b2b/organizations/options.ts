@@ -1,6 +1,6 @@
 import { routePath } from '../../options/shared.ts';
 
-export const organizationsEntries = {
+export const organizationsPaths = {
   /** Switches the session to another organization (POST). Default `/organization`. */
-  organizationPath: routePath('/organization'),
+  organization: routePath('/organization'),
 };

@@ -48,8 +48,8 @@ export function organizationRoute(context: B2bContext): AuthRoute {
   // A limit on switches, which one user can reach, delays no refresh of another session.
   const switching = { ...context, refreshInto: context.provider.createRefresh() };
   return {
-    path: context.settings.organizationPath,
-    option: 'organizationPath',
+    path: context.settings.paths.organization,
+    option: 'paths.organization',
     post: (request) => answerSwitch(switching, switches, request),
   };
 }

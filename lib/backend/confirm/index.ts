@@ -4,5 +4,5 @@ import { confirmRoute } from './route.ts';
 /** `token_hash` links of emails, and the question before one replaces another user's session. */
 export const confirm: Feature = {
   routes: (backend) => [confirmRoute(backend)],
-  step: ({ confirmPath }) => ({ name: 'account', path: confirmPath }),
+  step: ({ paths }) => ({ name: 'account', path: paths.confirm }),
 };

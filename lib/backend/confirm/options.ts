@@ -1,6 +1,6 @@
 import { routePath } from '../../options/shared.ts';
 
-export const confirmEntries = {
+export const confirmPaths = {
   /** Where `token_hash` links of emails lead. Default `/auth/confirm`. */
-  confirmPath: routePath('/auth/confirm'),
+  confirm: routePath('/auth/confirm'),
 };

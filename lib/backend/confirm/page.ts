@@ -30,7 +30,7 @@ export function confirmPage(site: Site, request: PageRequest, state: ConfirmStat
     parts: [
       {
         part: 'form',
-        action: request.localPath(site.settings.confirmPath),
+        action: request.localPath(site.settings.paths.confirm),
         hidden: { token_hash: tokenHash, type, ...returnToOf(state) },
         buttons: [{ label }],
       },
@@ -85,7 +85,7 @@ export function switchPage(site: Site, request: PageRequest, state: SwitchState)
     parts: [
       {
         part: 'form',
-        action: request.localPath(settings.confirmPath),
+        action: request.localPath(settings.paths.confirm),
         hidden: returnToOf(state),
         // Of equal weight: the link may be a stranger's.
         buttons: [

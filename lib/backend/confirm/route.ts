@@ -54,8 +54,8 @@ export function confirmRoute(backend: BackendContext): AuthRoute {
   return subjectFormRoute<Confirmation>(
     backend,
     {
-      path: settings.confirmPath,
-      option: 'confirmPath',
+      path: settings.paths.confirm,
+      option: 'paths.confirm',
       hasData: true,
       async page(request, { error }, about) {
         if (about.pending === undefined && isOwnRefusal(error, 'link_expired')) {

@@ -38,7 +38,7 @@ export async function disconnectApp(backend: BackendContext, request: AuthReques
     const clientId = fields.get('revoke') ?? '';
     if (!isClientId(clientId)) throw new AuthError('invalid_request');
     const list = (more?: Readonly<Record<string, string>>): string =>
-      localUrl(request, backend.settings.connectedAppsPath, returnTo, more);
+      localUrl(request, backend.settings.paths.connectedApps, returnTo, more);
     const isSure = request.wantsJson || fields.get('sure') === 'yes';
     if (!isSure) return redirectOrJson(request, list({ revoke: clientId }));
     await revokeApp(backend, request, subject, clientId);
@@ -53,7 +53,7 @@ async function asMember(
   returnTo: string,
   work: (subject: Subject) => Promise<Reply>,
 ): Promise<Reply> {
-  const path = localUrl(request, backend.settings.connectedAppsPath, returnTo);
+  const path = localUrl(request, backend.settings.paths.connectedApps, returnTo);
   request.errorReturnTo = path;
   const subject = await memberOf(backend, request);
   if (subject === undefined) return quiet(signInFirst(request, path));

@@ -19,15 +19,14 @@ function addOAuthServer(
   { options, context }: Project,
   add: Add,
 ): void {
-  const { consentPath } = options;
   const { appUrl } = context;
-  const consentUrl = appUrl + consentPath;
+  const consentUrl = appUrl + options.paths.consent;
   add('note', 'oauth_server', 'The project is an OAuth server: other applications get tokens of its users', {
     fix: 'Such a token is no session here; list its client id on a guard that should accept it as a bearer token.',
     values: { isEnabled: true },
   });
   add('note', 'oauth_consent', `The OAuth server needs a consent page: with oauthConsent: true it is ${consentUrl}`, {
-    fix: `Set the authorization path to ${consentPath} under OAuth Server, and the Site URL to ${appUrl}.`,
+    fix: `Set the authorization path to ${options.paths.consent} under OAuth Server, and the Site URL to ${appUrl}.`,
     values: { consentUrl },
   });
   if (registration === undefined) return;

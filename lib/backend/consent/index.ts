@@ -10,16 +10,16 @@ function routes(backend: BackendContext): readonly AuthRoute[] {
   if (!settings.oauthConsent) return [];
   return [
     {
-      path: settings.consentPath,
-      option: 'consentPath',
+      path: settings.paths.consent,
+      option: 'paths.consent',
       isReturnTarget: true,
       hasGetEffects: true,
       get: async (request) => (await consent()).showConsent(backend, request),
       post: async (request) => (await consent()).answerConsent(backend, request),
     },
     {
-      path: settings.connectedAppsPath,
-      option: 'connectedAppsPath',
+      path: settings.paths.connectedApps,
+      option: 'paths.connectedApps',
       isReturnTarget: true,
       get: async (request) => (await apps()).showApps(backend, request),
       post: async (request) => (await apps()).disconnectApp(backend, request),

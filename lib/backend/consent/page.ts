@@ -48,7 +48,7 @@ export function consentPage(site: Site, request: PageRequest, state: ConsentStat
       scopesPart(site, request, scopes),
       {
         part: 'form',
-        action: request.localPath(settings.consentPath),
+        action: request.localPath(settings.paths.consent),
         hidden: { authorization_id: authorizationId },
         buttons: [
           { label: text.allowButton, look: 'quiet', name, value: 'allow' },
@@ -191,7 +191,7 @@ export function appsPage(
 ): Reply {
   const { settings, text } = site;
   const { apps, returnTo } = state;
-  const path = request.localPath(settings.connectedAppsPath);
+  const path = request.localPath(settings.paths.connectedApps);
   const choices = apps.map(({ client, scopes, grantedAt }): Choice => {
     const href = withQuery(path, { revoke: client.id, ...returnToOf(state) });
     return {
@@ -227,7 +227,7 @@ export function disconnectPage(
 ): Reply {
   const { settings, text } = site;
   const { client } = state;
-  const path = request.localPath(settings.connectedAppsPath);
+  const path = request.localPath(settings.paths.connectedApps);
   const asked = { revoke: client.id, sure: 'yes' };
   return showPage(site, request, {
     kind: 'disconnect_app',

@@ -106,7 +106,7 @@ export async function memberOf(backend: BackendContext, request: AuthRequest): P
 
 /** The consent page's own URL. */
 function wayBackOf({ settings }: BackendContext, request: AuthRequest, id: string): string {
-  return request.returnTo(withQuery(request.localPath(settings.consentPath), { authorization_id: id }));
+  return request.returnTo(withQuery(request.localPath(settings.paths.consent), { authorization_id: id }));
 }
 
 /** On to the app: the address is the provider's own, and has been checked. */

@@ -9,7 +9,7 @@ import { codeAddressForm } from './page.ts';
 import { codeRoute } from './route.ts';
 
 const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
-  const action = request.localPath(site.settings.codePath);
+  const action = request.localPath(site.settings.paths.code);
   return {
     form: ({ autocomplete }) => {
       const form = codeAddressForm(site, request, { ...state, autocomplete });
@@ -30,5 +30,5 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
 export const emailCode: Feature = {
   routes: (backend) => (offers(backend.settings, emailCodeMethod) ? [codeRoute(backend)] : []),
   signIn: (settings) => (offers(settings, emailCodeMethod) ? { ways: [emailCodeMethod], show } : undefined),
-  ways: (settings) => (offers(settings, emailCodeMethod) ? { code: settings.codePath } : {}),
+  ways: (settings) => (offers(settings, emailCodeMethod) ? { code: settings.paths.code } : {}),
 };

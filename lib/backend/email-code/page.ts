@@ -44,7 +44,7 @@ export function codePage(site: Site, request: PageRequest, state: CodeState): Re
       parts: [codeAddressForm(site, request, state), backToSignIn(site, request, state)],
     });
   }
-  const other = withReturnTo(request.localPath(site.settings.codePath), state);
+  const other = withReturnTo(request.localPath(site.settings.paths.code), state);
   return showPage(site, request, {
     ...shown,
     kind: 'code',
@@ -70,14 +70,14 @@ export function codeAddressForm(
   state: FormState & { readonly autocomplete?: 'username' | 'username webauthn' },
 ): Form {
   const address = emailField(site, { value: state.email, hasFocus: true }, state.autocomplete);
-  return addressForm(request.localPath(site.settings.codePath), state, address, site.text.codeSendButton);
+  return addressForm(request.localPath(site.settings.paths.code), state, address, site.text.codeSendButton);
 }
 
 function codeForms(site: Site, request: PageRequest, state: CodeState): Parts {
   const { text, settings } = site;
   const { email = '', resend, codesOpen } = state;
   const hidden = { email, ...returnToOf(state) };
-  const action = request.localPath(settings.codePath);
+  const action = request.localPath(settings.paths.code);
   const { codeLength = 'digits' } = settings;
   const fields = codeFields(site, { code: codeLength, isClosed: isClosed(state), label: text.signInButton });
   const again = { ...hidden, ...codesOpenOf(codesOpen) };

@@ -135,8 +135,8 @@ function asCodesLimited(error: unknown): never {
  */
 export function codeRoute(backend: BackendContext): AuthRoute {
   return formRoute(backend, {
-    path: backend.settings.codePath,
-    option: 'codePath',
+    path: backend.settings.paths.code,
+    option: 'paths.code',
     page(request, { returnTo, fields, error }) {
       const isOfAddress = error instanceof FormProblem && error.field === 'email';
       // Where an email was sent shortly before, its code can be entered.

@@ -15,7 +15,7 @@ export function enrollPage(
 ): Reply {
   const { settings, text } = site;
   const { factorId, secret, uri } = state.enrollment;
-  const action = request.localPath(settings.enrollPath);
+  const action = request.localPath(settings.paths.enroll);
   // The page opens at its heading: the picture comes before the code.
   const hasFocus = state.error !== undefined;
   const isClosed = isClosedFor(state);

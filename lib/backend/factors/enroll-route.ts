@@ -32,8 +32,8 @@ export function enrollRoute(backend: BackendContext): AuthRoute {
   return subjectFormRoute<FactorRequest>(
     backend,
     {
-      path: backend.settings.enrollPath,
-      option: 'enrollPath',
+      path: backend.settings.paths.enroll,
+      option: 'paths.enroll',
       isReturnTarget: true,
       hasData: true,
       page: (_request, input, asked) => showFactors(backend, asked, input),
@@ -80,7 +80,7 @@ async function ask(backend: BackendContext, request: AuthRequest, returnTo: stri
 
 /** This page, which a missing step leads back to. */
 function wayBackTo(backend: BackendContext, request: AuthRequest, returnTo: string): string {
-  return localUrl(request, backend.settings.enrollPath, returnTo);
+  return localUrl(request, backend.settings.paths.enroll, returnTo);
 }
 
 function showFactors(
@@ -156,7 +156,7 @@ function afterAdding(
 ): string {
   const isFirst = factors.verified.length === 0 && !request.wantsJson;
   if (!isFirst || next !== returnTo || leadsToOwnPage(request, returnTo)) return next;
-  return localUrl(request, settings.enrollPath, returnTo, { added: 'first' });
+  return localUrl(request, settings.paths.enroll, returnTo, { added: 'first' });
 }
 
 /** @throws {AuthError} the given error, where new tokens claim the same again */

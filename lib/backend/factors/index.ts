@@ -6,11 +6,11 @@ import { verifyRoute } from './verify-route.ts';
 /** Second factors: authenticator apps, phones, and security keys where passkeys are on. */
 export const factors: Feature = {
   routes: (backend) => [verifyRoute(backend), enrollRoute(backend)],
-  step: ({ verifyPath }) => ({ name: 'factor', path: verifyPath }),
+  step: ({ paths }) => ({ name: 'factor', path: paths.verify }),
   adapter: (backend) => ({
     secondFactor: {
-      verifyPath: backend.settings.verifyPath,
-      enrollPath: backend.settings.enrollPath,
+      verifyPath: backend.settings.paths.verify,
+      enrollPath: backend.settings.paths.enroll,
       hasVerifiedFactor: (session) => hasVerifiedFactor(backend, session),
     },
   }),

@@ -1,8 +1,8 @@
 import { routePath } from '../../options/shared.ts';
 
-export const factorsEntries = {
+export const factorsPaths = {
   /** Asks for the second factor. Default `/auth/verify`. */
-  verifyPath: routePath('/auth/verify'),
+  verify: routePath('/auth/verify'),
   /** Lists, adds and removes authenticator apps, and security keys where `signInMethods` has `passkey`. Default `/auth/enroll`. */
-  enrollPath: routePath('/auth/enroll'),
+  enroll: routePath('/auth/enroll'),
 };

@@ -56,7 +56,7 @@ export function verifyPage(site: Site, request: PageRequest, state: VerifyState)
     error: state.error,
     problem: problemOf(site, state),
     isStep: true,
-    ...(key && { script: pageScript(site, request, settings.verifyPath) }),
+    ...(key && { script: pageScript(site, request, settings.paths.verify) }),
     parts: [
       {
         part: 'ways',
@@ -71,7 +71,7 @@ export function verifyPage(site: Site, request: PageRequest, state: VerifyState)
       factor === undefined &&
         key === undefined && {
           part: 'form',
-          action: request.localPath(settings.verifyPath),
+          action: request.localPath(settings.paths.verify),
           hidden: returnToOf(state),
           buttons: [{ label: text.continueButton }],
         },
@@ -104,7 +104,7 @@ function askForKey(site: Site, request: PageRequest, state: VerifyState): Parts 
   const isAlone = state.factor === undefined;
   const form = ceremonyForm(site, request, {
     kind: 'get',
-    path: settings.verifyPath,
+    path: settings.paths.verify,
     start: { challenge: key.id },
     hidden: { factorId: key.id, ...returnToOf(state) },
     label: text.keyButton,
@@ -132,7 +132,7 @@ function askForCode(site: Site, request: PageRequest, factor: Factor, state: Ver
   const { resend, isClosed = false } = state;
   const isQuiet = keyOf(state) !== undefined;
   const mustSend = kindOf(factor)?.isSent === true;
-  const action = request.localPath(settings.verifyPath);
+  const action = request.localPath(settings.paths.verify);
   const sending = { send: factor.id, ...returnToOf(state) };
   if (mustSend && !state.isSent) {
     const look = isQuiet ? ('quiet' as const) : undefined;
@@ -158,7 +158,7 @@ function askForCode(site: Site, request: PageRequest, factor: Factor, state: Ver
 
 /** The page that asks for this factor. */
 function urlOf({ settings }: Site, request: PageRequest, { id }: Factor, state: FormState): string {
-  return withQuery(request.localPath(settings.verifyPath), { factorId: id, ...returnToOf(state) });
+  return withQuery(request.localPath(settings.paths.verify), { factorId: id, ...returnToOf(state) });
 }
 
 function otherFactors(site: Site, request: PageRequest, state: VerifyState): Parts {
@@ -244,7 +244,7 @@ export function removePage(
 ): Reply {
   const { settings, text } = site;
   const { factor, isLast } = state;
-  const action = request.localPath(settings.enrollPath);
+  const action = request.localPath(settings.paths.enroll);
   const asked = { remove: factor.id, sure: 'yes' };
   const name = factorName(site, factor).plain;
   return showPage(site, request, {
@@ -275,7 +275,7 @@ export interface FactorsState extends FormState {
 export function factorsPage(site: Site, request: PageRequest, state: FactorsState): Reply {
   const { settings, text } = site;
   const { factors, isAgain, isFirst = false, hasAddress = true } = state;
-  const { enrollPath: path } = settings;
+  const path = settings.paths.enroll;
   const isEmpty = factors.length === 0;
   const isStuck = !hasAddress && isEmpty;
   const noticed = isStuck ? text.factorNeedsEmail : isFirst && text.addAnotherText;

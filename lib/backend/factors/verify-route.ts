@@ -31,8 +31,8 @@ export function verifyRoute(backend: BackendContext): AuthRoute {
   return subjectFormRoute<FactorRequest>(
     backend,
     {
-      path: backend.settings.verifyPath,
-      option: 'verifyPath',
+      path: backend.settings.paths.verify,
+      option: 'paths.verify',
       hasData: true,
       page: (_request, input, asked) => showForm(backend, asked, input),
       isShared: (_request, fields) => actionOf(fields) !== 'startKey',
@@ -60,7 +60,7 @@ function showForm(backend: BackendContext, asked: FactorRequest, { fields, error
   // Reloaded, or reached by the back button, after the factor was verified.
   if (isGiven(asked)) return redirectOrJson(request, urlAfter(backend, asked), 302);
   if (subject.pending === undefined && factors.verified.length === 0) {
-    return redirectOrJson(request, localUrl(request, backend.settings.enrollPath, returnTo), 302);
+    return redirectOrJson(request, localUrl(request, backend.settings.paths.enroll, returnTo), 302);
   }
   if (isOutOfReach(asked)) return refusedPage(backend, asked, errorForForm(backend, request, outOfReach()));
   if (request.wantsJson) return json(200, { factors: factors.askable.map(({ id, type }) => ({ id, type })) });
@@ -160,7 +160,7 @@ const codeFactors = ({ factors }: FactorRequest): readonly Factor[] =>
 /** A session leads to the page that adds a factor. */
 async function goOnWithout(backend: BackendContext, asked: FactorRequest): Promise<string> {
   const { request, subject, returnTo, user } = asked;
-  if (subject.pending === undefined) return localUrl(request, backend.settings.enrollPath, returnTo);
+  if (subject.pending === undefined) return localUrl(request, backend.settings.paths.enroll, returnTo);
   const issued = asIssued(subject.content, user);
   return advance(backend, request, subject, { step: 'factor', issued, returnTo });
 }

@@ -74,8 +74,8 @@ type Find<About> = (request: AuthRequest, fields?: Fields) => About | Reply | Pr
  *
  *     export function forgotRoute(backend: BackendContext): AuthRoute {
  *       return formRoute(backend, {
- *         path: backend.settings.forgotPath,
- *         option: 'forgotPath',
+ *         path: backend.settings.paths.forgot,
+ *         option: 'paths.forgot',
  *         page: (request, { returnTo, fields, error }) => forgotPage(siteFor(backend, request), request, { returnTo, email: fields.get('email'), error }),
  *         async submit(request, fields, returnTo) {
  *           const email = readEmail(fields);

@@ -7,8 +7,14 @@ export const providerName = /^(?:custom:)?[a-z0-9][a-z0-9_-]{0,63}$/;
 
 const provider = v.pipe(
   text('a provider’s name, such as github'),
-  v.regex(providerName, 'must be a provider’s name in lower case, such as github'),
+  v.regex(providerName, ({ input }) => `must be a provider’s name in lower case, ${exampleFor(input)}`),
 );
+
+/** @param given what is no name */
+function exampleFor(given: string): string {
+  const name = given.trim().toLowerCase().replace(/\s+/g, '_');
+  return providerName.test(name) ? `write ${name}` : 'such as github';
+}
 
 const optionalText = v.optional(v.string('must be a string'));
 

@@ -24,7 +24,6 @@ export function pageScript(
 export function scriptRoute({ scriptPath }: BackendOptions): AuthRoute {
   return {
     path: scriptPath,
-    option: 'scriptPath',
     get({ query }) {
       const isImmutable = query.get('v') === scriptHash();
       const type = 'text/javascript; charset=utf-8';

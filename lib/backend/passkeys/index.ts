@@ -17,7 +17,7 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
   const form = ceremonyForm(site, request, {
     kind: 'get',
     name: 'passkey',
-    path: settings.passkeyPath,
+    path: settings.paths.passkey,
     hidden: returnToOf(state),
     label: text.passkeyButton,
     ...lastUsedAt(site, passkeyMethod),
@@ -28,7 +28,7 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
   return {
     below: [isAlone && ceremonyFallback(site), form],
     needsNoAddress: true,
-    script: pageScript(site, request, settings.passkeyPath),
+    script: pageScript(site, request, settings.paths.passkey),
     // Browsers offer passkeys in the field with `webauthn` (HTML §4.10.18.7.1), once the page's script asks for one.
     autocomplete: 'username webauthn',
   };

@@ -26,8 +26,8 @@ export function passkeysRoute(backend: BackendContext): AuthRoute {
   return subjectFormRoute<OwnerRequest>(
     backend,
     {
-      path: backend.settings.passkeysPath,
-      option: 'passkeysPath',
+      path: backend.settings.paths.passkeys,
+      option: 'paths.passkeys',
       isReturnTarget: true,
       hasData: true,
       open: (request) => (request.query.has('offer') && !request.wantsJson ? answerOffer(backend, request) : undefined),
@@ -55,7 +55,7 @@ async function findOwner(
   request: AuthRequest,
   returnTo: string,
 ): Promise<OwnerRequest | Reply> {
-  const wayBack = localUrl(request, backend.settings.passkeysPath, returnTo);
+  const wayBack = localUrl(request, backend.settings.paths.passkeys, returnTo);
   const subject = await sessionOf(backend, request);
   if (subject === undefined) return signInFirst(request, wayBack);
   if (subject.session.user.isAnonymous) return accountFirst(backend, request, wayBack);
@@ -170,7 +170,7 @@ function pageOf(
   { request, returnTo }: OwnerRequest,
   asked: Readonly<Record<string, string>>,
 ): string {
-  return localUrl(request, settings.passkeysPath, returnTo, asked);
+  return localUrl(request, settings.paths.passkeys, returnTo, asked);
 }
 
 async function start(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Reply> {

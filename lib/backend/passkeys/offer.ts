@@ -22,7 +22,7 @@ export const offerPasskey: NonNullable<SignInPart<BackendContext>['offer']> = (
   const name = nameOf(settings);
   if (request.cookies.has(name)) return undefined;
   request.writeCookies([{ name, value: 'passkey', attributes: { ...flows.attributes, maxAge } }]);
-  return localUrl(request, settings.passkeysPath, returnTo, { offer: 'yes' });
+  return localUrl(request, settings.paths.passkeys, returnTo, { offer: 'yes' });
 };
 
 const nameOf = ({ cookieName }: BackendContext['settings']): string => `${cookieName}-offer`;

@@ -21,7 +21,7 @@ interface PasskeysState extends FormState {
 export function passkeysPage(site: Site, request: PageRequest, state: PasskeysState): Reply {
   const { settings, text } = site;
   const { passkeys, returnTo, isAgain } = state;
-  const { passkeysPath: path } = settings;
+  const path = settings.paths.passkeys;
   const urlOf = (passkey: Passkey, kind: 'rename' | 'remove'): string =>
     withQuery(request.localPath(path), { [kind]: passkey.id, ...returnToOf(state) });
   const choices = passkeys.map((passkey): Choice => ({
@@ -55,7 +55,7 @@ export function passkeysPage(site: Site, request: PageRequest, state: PasskeysSt
 /** After a sign-in by password, for an account without a passkey. */
 export function offerPage(site: Site, request: PageRequest, state: FormState): Reply {
   const { settings, text } = site;
-  const add = withReturnTo(request.localPath(settings.passkeysPath), state);
+  const add = withReturnTo(request.localPath(settings.paths.passkeys), state);
   return showPage(site, request, {
     kind: 'passkey_offer',
     values: formValues(state),
@@ -96,7 +96,7 @@ export function renamePage(
 ): Reply {
   const { settings, text } = site;
   const { passkey } = state;
-  const action = request.localPath(settings.passkeysPath);
+  const action = request.localPath(settings.paths.passkeys);
   const value = state.name ?? passkey.name;
   const label = text.passkeyNameLabel;
   return showPage(site, request, {
@@ -126,7 +126,7 @@ export function removePasskeyPage(
 ): Reply {
   const { settings, text } = site;
   const { passkey } = state;
-  const action = request.localPath(settings.passkeysPath);
+  const action = request.localPath(settings.paths.passkeys);
   const asked = { remove: passkey.id, sure: 'yes' };
   const name = nameOf(site, passkey).plain;
   return showPage(site, request, {

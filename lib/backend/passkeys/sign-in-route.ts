@@ -15,8 +15,8 @@ import { completeSignIn } from '../sign-in/sign-in.ts';
 export function passkeyRoute(backend: BackendContext): AuthRoute {
   const { settings, attempts } = backend;
   return formRoute(backend, {
-    path: settings.passkeyPath,
-    option: 'passkeyPath',
+    path: settings.paths.passkey,
+    option: 'paths.passkey',
     ownPage: settings.pages.signIn,
     // The form of this path is on the sign-in page.
     open: (request) => redirectOrJson(request, request.signInUrl(readReturnTo(request)), 302),

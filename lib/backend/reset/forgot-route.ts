@@ -12,8 +12,8 @@ import type { SupabaseCall } from '../supabase/supabase-call.ts';
 export function forgotRoute(backend: BackendContext): AuthRoute {
   const { settings } = backend;
   return formRoute(backend, {
-    path: settings.forgotPath,
-    option: 'forgotPath',
+    path: settings.paths.forgot,
+    option: 'paths.forgot',
     async page(request, { returnTo, fields, error }) {
       const isOtherAccount = wantsOtherAccount(request, fields);
       const member = isOtherAccount ? undefined : await memberAtHand(request);

@@ -1,8 +1,8 @@
 import { routePath } from '../../options/shared.ts';
 
-export const resetEntries = {
+export const resetPaths = {
   /** Sends a link to choose a new password. Default `/auth/forgot`. */
-  forgotPath: routePath('/auth/forgot'),
+  forgot: routePath('/auth/forgot'),
   /** Sets a new password, after such a link or signed in. Default `/auth/password`. */
-  passwordPath: routePath('/auth/password'),
+  password: routePath('/auth/password'),
 };

@@ -37,7 +37,7 @@ export function forgotPage(
     problem: state.error && formErrorOf(state.error, text),
     isStep: true,
     parts: [
-      addressForm(request.localPath(settings.forgotPath), state, address, text.forgotButton),
+      addressForm(request.localPath(settings.paths.forgot), state, address, text.forgotButton),
       backToSignIn(site, request, state),
     ],
   });
@@ -61,7 +61,7 @@ export function noAddressPage(site: Site, request: PageRequest, returnTo: string
 }
 
 /** After that form. */
-export function forgotSent({ forgotPath: path }: BackendOptions): SentNotice {
+export function forgotSent({ paths: { forgot: path } }: BackendOptions): SentNotice {
   return { kind: 'forgot_sent', heading: 'forgotSentHeading', text: 'forgotSentText', path };
 }
 
@@ -87,7 +87,7 @@ export function passwordPage(
     parts: [
       {
         part: 'form',
-        action: request.localPath(settings.passwordPath),
+        action: request.localPath(settings.paths.password),
         hidden: returnToOf(state),
         account: email,
         fields: [

@@ -39,8 +39,8 @@ export function passwordRoute(backend: BackendContext): AuthRoute {
   return subjectFormRoute<PasswordRequest>(
     backend,
     {
-      path: backend.settings.passwordPath,
-      option: 'passwordPath',
+      path: backend.settings.paths.password,
+      option: 'paths.password',
       isReturnTarget: true,
       page: (request, input, { subject }) => showForm(backend, request, subject, input),
       submit: (request, fields, returnTo, { subject }) => save(backend, request, subject, { fields, returnTo }),
@@ -76,7 +76,7 @@ function otherStep(
 
 /** The form's own URL, which a missing step leads back to. */
 function formUrl({ settings }: BackendContext, request: AuthRequest, returnTo: string): string {
-  return localUrl(request, settings.passwordPath, returnTo);
+  return localUrl(request, settings.paths.password, returnTo);
 }
 
 async function askFactor(
@@ -165,7 +165,7 @@ function showForm(
   if (isOfOrganization(session)) throw organizationSignIn();
   if (hasNoAddress(session)) return noAddressPage(siteFor(backend, request), request, returnTo);
   const email = emailWithPassword(session);
-  if (email === null) return redirect(303, localUrl(request, backend.settings.forgotPath, returnTo));
+  if (email === null) return redirect(303, localUrl(request, backend.settings.paths.forgot, returnTo));
   return passwordPage(siteFor(backend, request), request, { ...shown, email, asksCurrent: true });
 }
 
@@ -259,10 +259,10 @@ function withoutPassword(
   session: BackendSession,
   returnTo: string,
 ): Next {
-  const { passwordPath, forgotPath } = backend.settings;
+  const { password, forgot } = backend.settings.paths;
   const [path, message] = hasNoAddress(session)
-    ? [passwordPath, 'Your account has no email address. Without one, a password can’t be changed here.']
-    : [forgotPath, 'Nothing was saved. Ask for a link by email to choose a password.'];
+    ? [password, 'Your account has no email address. Without one, a password can’t be changed here.']
+    : [forgot, 'Nothing was saved. Ask for a link by email to choose a password.'];
   const url = localUrl(request, path, returnTo);
   return request.wantsJson ? challengeWith(request, new AuthError('form_refused', { message }), url) : url;
 }

@@ -22,7 +22,7 @@ export const signUp: Feature = {
   ],
   signIn: (settings) => (isOpen(settings) ? { show } : undefined),
   ways: (settings) => ({
-    ...(offers(settings, 'password') ? { resend: settings.resendPath } : {}),
+    ...(offers(settings, 'password') ? { resend: settings.paths.resend } : {}),
     ...(isOpen(settings) ? { signUp: settings.signupPath } : {}),
   }),
 };

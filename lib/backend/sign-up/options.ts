@@ -37,6 +37,9 @@ export const signUpEntries = {
   ),
   /** Creates an account; GET shows the form. Default `/auth/signup`. */
   signupPath: routePath('/auth/signup'),
+};
+
+export const signUpPaths = {
   /** Resends the confirmation email. Default `/auth/resend`. */
-  resendPath: routePath('/auth/resend'),
+  resend: routePath('/auth/resend'),
 };

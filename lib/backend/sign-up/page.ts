@@ -82,12 +82,12 @@ export function accountExistsPage(
 }
 
 /** After the form, where an email must be confirmed first. */
-export function confirmationSent({ resendPath: path }: BackendOptions): SentNotice {
+export function confirmationSent({ paths: { resend: path } }: BackendOptions): SentNotice {
   const [heading, text] = ['confirmationSentHeading', 'confirmationSentText'] as const;
   return { kind: 'confirmation_sent', heading, text, path, offersForgot: true };
 }
 
 /** After the email was requested again. */
-export function mailSent({ resendPath: path }: BackendOptions): SentNotice {
+export function mailSent({ paths: { resend: path } }: BackendOptions): SentNotice {
   return { kind: 'mail_sent', heading: 'mailSentHeading', text: 'mailSentText', path, offersForgot: true };
 }

@@ -20,8 +20,8 @@ import type { SupabaseCall } from '../supabase/supabase-call.ts';
 export function resendRoute(backend: BackendContext): AuthRoute {
   const { settings } = backend;
   return formRoute(backend, {
-    path: settings.resendPath,
-    option: 'resendPath',
+    path: settings.paths.resend,
+    option: 'paths.resend',
     async submit(request, fields, returnTo) {
       const email = readEmail(fields);
       const options = { emailRedirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };

@@ -10,7 +10,7 @@ const ssoWay = 'sso';
 
 const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
   const { settings, text } = site;
-  const sso = withReturnTo(request.localPath(settings.ssoPath), state);
+  const sso = withReturnTo(request.localPath(settings.paths.sso), state);
   return { below: [{ ...link('sso', sso, text.toSsoLink, 'quiet'), icon: buildingIcon, ...lastUsedAt(site, ssoWay) }] };
 };
 

@@ -22,7 +22,7 @@ export function ssoPage(site: Site, request: PageRequest, state: FormState): Rep
     // The response redirects to the identity provider, which only the project knows. A project without https is a stand-in.
     formLeadsTo: settings.url.startsWith('https:') ? 'https:' : 'https: http:',
     parts: [
-      addressForm(request.localPath(settings.ssoPath), state, address, text.ssoButton),
+      addressForm(request.localPath(settings.paths.sso), state, address, text.ssoButton),
       backToSignIn(site, request, state),
     ],
   });

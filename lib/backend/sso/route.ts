@@ -21,8 +21,8 @@ const asUnavailable = rethrowAs('sso_unavailable', ({ reason }) => ssoUnavailabl
 /** `/auth/sso`: redirects to the SAML identity provider of the email's domain, which returns through the callback like OAuth. */
 export function ssoRoute(backend: BackendContext): AuthRoute {
   return formRoute(backend, {
-    path: backend.settings.ssoPath,
-    option: 'ssoPath',
+    path: backend.settings.paths.sso,
+    option: 'paths.sso',
     page(request, { returnTo, fields, error }) {
       const email = fields.get('email') ?? fields.get('domain');
       return ssoPage(siteFor(backend, request), request, { returnTo, email, error });

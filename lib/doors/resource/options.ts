@@ -157,7 +157,10 @@ function resourceProblems({ authorizationServer, appBaseUrl, ownPaths }: Adapter
   const own = [...ownPaths.values()].filter((route) => isCovered(route.path));
   const isFixed = appBaseUrl !== undefined || audience !== undefined || authorizationServer?.bindsResource !== true;
   return [
-    ...own.map((route) => `path covers '${route.path}', which is ${route.option} of the adapter; choose another path`),
+    ...own.map(
+      (route) =>
+        `path covers '${route.path}', which is ${route.option ?? 'a file for the pages'} of the adapter; choose another path`,
+    ),
     ...(isFixed || process.env['NODE_ENV'] !== 'production'
       ? []
       : [

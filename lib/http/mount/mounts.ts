@@ -203,9 +203,10 @@ function clashes({ definition, prefix }: Passed, other: Passed): readonly string
   const found = [...definition.ownPaths.values()].flatMap((own) => {
     const path = prefix + own.path;
     const theirs = ownPathOf(other.definition, restBelowMount(other, path));
+    const option = own.option ?? theirs?.option;
     // Both serve the same stylesheet.
-    if (theirs === undefined || (own.option === 'stylesheetPath' && theirs.option === 'stylesheetPath')) return [];
-    return `${own.option}: ${definition.name}() and ${other.definition.name}() both answer '${path}'; give ${own.option} of one of them another path`;
+    if (theirs === undefined || option === undefined) return [];
+    return `${option}: ${definition.name}() and ${other.definition.name}() both answer '${path}'; give ${option} of one of them another path`;
   });
   if (found.length === 0) apart.set(other.definition, place);
   return found;
