@@ -35,9 +35,15 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
     'backend/webauthn/ceremonies.ts': [],
     doors: ['express', 'node:http', 'valibot'],
   },
-  { 'every-entry.ts': [], 'backend/pages/page-script.ts': [] },
+  { 'every-entry.ts': [], 'backend/pages/page-script.ts': [], 'commands/arguments.ts': ['node:util'] },
   { 'b2b/index.ts': [], 'backend/index.ts': [] },
-  { testing: ['jose', 'node:crypto'], passport: ['node:http'], doctor: ['node:fs', 'node:util'], texts: [] },
+  {
+    testing: ['jose', 'node:crypto'],
+    passport: ['node:http'],
+    doctor: ['node:fs', 'node:util'],
+    texts: [],
+    commands: ['node:child_process', 'node:crypto', 'node:fs', 'node:path', 'node:util'],
+  },
   { 'index.ts': [] },
 ];
 

@@ -7,4 +7,5 @@ if (tooOld !== undefined) {
   process.stderr.write(`${tooOld}\n`);
   process.exitCode = 1;
 } else if (process.argv[2] === 'providers') await import('../stand-ins/providers-only.ts');
+else if (process.argv[2] === 'add') await import('./add.ts');
 else await import('../lib/doctor/cli.ts');

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 
-const first = '# express-auth-adapters providers: local stand-ins, written anew with each start';
+const first = '# express-auth-adapters providers: local stand-ins';
 const last = '# express-auth-adapters providers: end';
 
 export type Variables = Readonly<Record<string, string>>;
@@ -10,6 +10,14 @@ export interface EnvChange {
   readonly text: string;
   /** Variables that the rest of the file also sets; the last line takes precedence. */
   readonly overridden: readonly string[];
+}
+
+/** What the block of an earlier start sets; empty where there is none. */
+export function keptVariables(path: string): Variables {
+  const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
+  const from = lines.indexOf(first);
+  const to = lines.indexOf(last, from);
+  return from === -1 || to === -1 ? {} : (parseEnv(lines.slice(from, to).join('\n')) as Variables);
 }
 
 /** The text of a `.env` file with the variables in a block at its end. The block replaces that of an earlier start; other lines stay. */

@@ -3,15 +3,17 @@
  * for another application on that port (default 3000). Prints the settings for signing in with them.
  */
 import { parseArgs } from 'node:util';
-import { writeEnvFile } from './env-file.ts';
+import { keptVariables, writeEnvFile } from './env-file.ts';
+import type { Variables } from './env-file.ts';
 import { startProviders } from './providers.ts';
-import type { Providers } from './providers.ts';
+import { supabaseVariables, workosVariables } from './variables.ts';
 import { readSettings, SettingsError } from './settings.ts';
 
 const usage = `Usage: express-auth-adapters providers [port] [options]
 
 Starts local stand-ins for WorkOS and Supabase, so that an app on http://localhost:<port> (default 3000) signs people in without an
 account or a key. Prints the settings of the app. Nothing else has to be installed; Ctrl+C stops them.
+Where .env has the settings of an earlier start, they are used again.
 
   --env        write the settings to .env as well; the lines that are there are kept
   -h, --help   this text
@@ -48,14 +50,20 @@ async function run(port: string | undefined, isEnvWritten: boolean): Promise<voi
     // This server has no page for the emails.
     EXAMPLE_CONFIRM_EMAIL: 'false',
   });
-  const providers = await startProviders(settings, settings.port, (sentence) => console.log(`# ${sentence}`));
+  const kept = keptVariables('.env');
+  const tell = (sentence: string): void => console.log(`# ${sentence}`);
+  const providers = await startProviders(settings, settings.port, { tell, kept });
   const { workos, supabase } = providers;
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void providers.close().then(() => process.exit(0)));
   const origin = `http://localhost:${settings.port}`;
-  const variables = { ...workosVariables(workos), ...supabaseVariables(supabase) };
-  if (isEnvWritten) {
-    for (const sentence of writeEnvFile('.env', variables)) console.log(`# ${sentence}`);
+  const variables: Variables = { ...workosVariables(workos), ...supabaseVariables(supabase) };
+  const names = Object.keys(isEnvWritten ? variables : kept);
+  if (names.length > 0) {
+    const wanted = Object.fromEntries(names.map((name) => [name, variables[name] ?? '']));
+    const isKept = names.every((name) => wanted[name] === kept[name]);
+    if (isKept) console.log(`# The settings in .env are used again.`);
+    else for (const sentence of writeEnvFile('.env', wanted)) console.log(`# ${sentence}`);
     console.log(`# Start an app on ${origin} with: node --env-file=.env app.mjs`);
   } else {
     console.log(`# Stand-ins for an app on ${origin}. Paste this where it is started; Ctrl+C here stops them.`);
@@ -67,23 +75,4 @@ async function run(port: string | undefined, isEnvWritten: boolean): Promise<voi
     console.log(`# Supabase: sign in as ${supabase.demo.email} with ${supabase.demo.password}`);
     console.log(`# Supabase: sign in as ${supabase.admin.email}, an admin, with ${supabase.admin.password}`);
   }
-}
-
-function workosVariables(workos: Providers['workos']): Record<string, string> {
-  if (workos === undefined) return {};
-  const { clientId, apiKey, hostname } = workos;
-  return {
-    B2B_CLIENT_ID: clientId,
-    B2B_API_KEY: apiKey,
-    B2B_API_HOSTNAME: hostname,
-    B2B_API_PORT: String(workos.port),
-    B2B_API_HTTPS: 'false',
-  };
-}
-
-function supabaseVariables(supabase: Providers['supabase']): Record<string, string> {
-  if (supabase === undefined) return {};
-  // The adapter takes no secret key: it is for an application's own admin calls.
-  const { url, publishableKey, standIn } = supabase;
-  return { BAAS_URL: url, BAAS_PUBLISHABLE_KEY: publishableKey, SUPABASE_SECRET_KEY: standIn.secretKey };
 }

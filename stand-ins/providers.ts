@@ -4,12 +4,14 @@ import type { BackendAuthOptions } from 'express-auth-adapters/backend';
 import { createDemoClock } from './clock.ts';
 import type { DemoClock } from './clock.ts';
 import { startSupabaseLocal } from './supabase/index.ts';
-import type { SupabaseLocal } from './supabase/index.ts';
+import type { SupabaseLocal, SupabaseLocalOptions } from './supabase/index.ts';
 import { picturePath } from './page.ts';
 import { startWorkosStandIn } from './workos/index.ts';
 import { displayName } from './workos/people.ts';
 import type { WorkosStandIn } from './workos/index.ts';
+import type { Variables } from './env-file.ts';
 import type { Settings } from './settings.ts';
+import { portsIn, standInClientId } from './variables.ts';
 
 /** The providers of the adapters, and their settings. */
 export interface Providers {
@@ -29,30 +31,47 @@ export interface Providers {
 }
 
 /** Tells the developer a sentence. */
-export type Tell = (sentence: string) => void;
+type Tell = (sentence: string) => void;
+
+interface StartOptions {
+  readonly tell?: Tell;
+  /** The variables of an earlier start, whose keys and free ports are used again. */
+  readonly kept?: Variables;
+}
 
 const silent: Tell = () => undefined;
 
 /** Starts a stand-in for each provider that the environment does not name. */
-export async function startProviders(settings: Settings, port: number, tell: Tell = silent): Promise<Providers> {
+export async function startProviders(
+  settings: Settings,
+  port: number,
+  { tell = silent, kept = {} }: StartOptions = {},
+): Promise<Providers> {
   const clock = createDemoClock();
   const { now } = clock;
   const siteUrl = `http://localhost:${port}`;
-  const workos = settings.isRealWorkos ? undefined : await startWorkos(siteUrl, now, tell);
+  const ports = portsIn(kept);
+  const { B2B_API_KEY: apiKey, BAAS_PUBLISHABLE_KEY: publishableKey, SUPABASE_SECRET_KEY: secretKey } = kept;
+  const workos = settings.isRealWorkos
+    ? undefined
+    : await onPort(ports.workos, (own) => startWorkos(siteUrl, { apiKey, port: own, now, tell }));
+  const local: SupabaseLocalOptions = {
+    publishableKey,
+    secretKey,
+    siteUrl,
+    confirmEmail: settings.confirmsEmail,
+    now,
+    onRedirect: (address, isAllowed) =>
+      tell(
+        isAllowed
+          ? `Supabase: the real one sends people back to ${address} only if it is in your project's redirect URLs.`
+          : `Supabase: ${address} is not an address of this machine. People are sent to ${siteUrl} instead.`,
+      ),
+    onMail: ({ to, subject, text, link }) => tell(`Mail to ${to}: ${subject}. ${text} ${link}`),
+  };
   const supabase = settings.isRealSupabase
     ? undefined
-    : await startSupabaseLocal({
-        siteUrl,
-        confirmEmail: settings.confirmsEmail,
-        now,
-        onRedirect: (address, isAllowed) =>
-          tell(
-            isAllowed
-              ? `Supabase: the real one sends people back to ${address} only if it is in your project's redirect URLs.`
-              : `Supabase: ${address} is not an address of this machine. People are sent to ${siteUrl} instead.`,
-          ),
-        onMail: ({ to, subject, text, link }) => tell(`Mail to ${to}: ${subject}. ${text} ${link}`),
-      });
+    : await onPort(ports.supabase, (own) => startSupabaseLocal({ ...local, port: own }));
   return {
     workos,
     supabase,
@@ -66,12 +85,30 @@ export async function startProviders(settings: Settings, port: number, tell: Tel
   };
 }
 
-async function startWorkos(siteUrl: string, now: () => number, tell: Tell): Promise<WorkosStandIn> {
+/** On a free port where another program has this one. */
+async function onPort<Started>(port: number, start: (port: number) => Promise<Started>): Promise<Started> {
+  try {
+    return await start(port);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
+    return start(0);
+  }
+}
+
+interface WorkosSettings {
+  readonly apiKey: string | undefined;
+  readonly port: number;
+  readonly now: () => number;
+  readonly tell: Tell;
+}
+
+async function startWorkos(siteUrl: string, { apiKey, port, now, tell }: WorkosSettings): Promise<WorkosStandIn> {
   const tellOf = (name: string) => (address: string) =>
     tell(`WorkOS: the real one refuses ${address} unless you register it as a ${name}.`);
   const workos = await startWorkosStandIn({
-    clientId: 'client_example',
-    apiKey: `sk_test_${randomBytes(16).toString('hex')}`,
+    clientId: standInClientId,
+    apiKey: apiKey ?? `sk_test_${randomBytes(16).toString('hex')}`,
+    port,
     logoutReturnTos: [`${siteUrl}/`],
     onRedirectUri: tellOf('redirect URI'),
     onLogoutReturnTo: tellOf('sign-out redirect'),

@@ -88,7 +88,7 @@ export function llmsText(linkOf: (file: Pick<ListedPage, 'path' | 'link'>) => st
 > ${summary.replaceAll('**', '').replaceAll('\n', ' ')}
 
 - To add sign-in to an app, read [the skill](${linkOf({ path: skill, link: skill })}) first: the code for each adapter, the traps, and how to check the result.
-- \`npx express-auth-adapters doctor\` checks the configuration and says what to change.
+- \`npx express-auth-adapters add backend --local --write\` adds sign-in to an app, \`providers\` starts local stand-ins, \`doctor\` checks the configuration.
 
 ${lists.join('\n')}`;
 }

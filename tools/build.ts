@@ -15,7 +15,12 @@ const imported = [
   ...['b2b', 'backend', 'client', 'passport', 'redis', 'testing'].map((name) => `${name}/index`),
   ...globSync('*.ts', { cwd: 'lib/texts' }).map((file) => `texts/${file.slice(0, -'.ts'.length)}`),
 ];
-const commands = { cli: 'bin/cli.ts', 'doctor/cli': 'lib/doctor/cli.ts', providers: 'stand-ins/providers-only.ts' };
+const commands = {
+  cli: 'bin/cli.ts',
+  add: 'bin/add.ts',
+  'doctor/cli': 'lib/doctor/cli.ts',
+  providers: 'stand-ins/providers-only.ts',
+};
 
 /** What belongs to an entry of its own, and not to its room's adapter. */
 const leaf = /\/(?:client|doctor|testing)\.ts$/;

@@ -25,7 +25,7 @@ it('exits with 1 if it finds a problem', async () => {
   const { code, stdout } = await runCli(['doctor']);
   expect(code).toBe(1);
   expect(stdout).toContain('  problem  Neither adapter is configured');
-  expect(stdout).toContain('--env-file .env');
+  expect(stdout).toContain('in the environment or in .env');
 });
 
 it('prints one JSON document for scripts', async () => {
@@ -56,13 +56,22 @@ it('reads a file of variables, which do not override those of the environment', 
   rmSync(folder, { recursive: true });
 });
 
-it('mentions a .env file that it was not told to read', async () => {
+it('reads .env and .env.local by itself, the latter first, and says so', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'doctor-'));
-  writeFileSync(join(folder, '.env'), `BAAS_URL=${supabase.url}\nBAAS_PUBLISHABLE_KEY=${supabase.publishableKey}\n`);
+  const key = `BAAS_PUBLISHABLE_KEY=${supabase.publishableKey}\n`;
+  writeFileSync(join(folder, '.env'), `BAAS_URL=${supabase.url}\nBAAS_PUBLISHABLE_KEY=sb_publishable_other\n`);
   const { code, stdout } = await runCli(['doctor'], {}, folder);
-  expect(code).toBe(1);
-  expect(stdout).toContain('There is a file .env here; read it with --env-file .env');
-  expect((await runCli(['doctor', '--env-file', '.env'], {}, folder)).code).toBe(0);
+  expect([code, stdout]).toEqual([1, expect.stringContaining('Variables of .env are read here too\n')]);
+  writeFileSync(join(folder, '.env.local'), key);
+  const both = await runCli(['doctor'], {}, folder);
+  expect([both.code, both.stdout]).toEqual([
+    0,
+    expect.stringContaining(
+      'Variables of .env and .env.local are read here too\n           Node reads them for the application only when asked: node --env-file=.env --env-file=.env.local app.mjs\n',
+    ),
+  ]);
+  expect((await runCli(['doctor', '--env-file', '.env'], {}, folder)).code).toBe(1);
+  expect((await runCli(['doctor'], { BAAS_PUBLISHABLE_KEY: 'sb_publishable_third' }, folder)).code).toBe(1);
   rmSync(folder, { recursive: true });
 });
 

@@ -46,7 +46,7 @@ describe.each([
         join(root, `docs/quickstart-${entry === 'b2b' ? 'workos' : 'supabase'}.md`),
         'utf8',
       );
-      const [, line = ''] = /`npx express-auth-adapters (doctor [^`]*)`/.exec(quickstart) ?? [];
+      const [, line = ''] = /`npx express-auth-adapters (doctor[^`]*)`/.exec(quickstart) ?? [];
       const options = { cwd: directory, env: { PATH: process.env['PATH'] } };
       const providers = spawn('npx', ['--no-install', 'express-auth-adapters', 'providers', '--env'], {
         ...options,

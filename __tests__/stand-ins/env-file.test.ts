@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { withVariables, writeEnvFile } from '../../stand-ins/env-file.ts';
+import { keptVariables, withVariables, writeEnvFile } from '../../stand-ins/env-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'env-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -38,6 +38,15 @@ it('the next start replaces the previous block, and nothing else', () => {
     overridden: [],
   });
   expect(withVariables(once, variables)).toEqual({ text: once, overridden: [] });
+});
+
+it('a block of an earlier start is read again, and only that', () => {
+  const path = join(folder, 'again.env');
+  writeFileSync(path, `${withVariables('B2B_API_KEY=sk_test_own\n', variables).text}A=1\n`);
+  expect(keptVariables(path)).toEqual(variables);
+  writeFileSync(path, withVariables('', variables).text.replace(/# .*end\n$/, ''));
+  expect(keptVariables(path)).toEqual({});
+  expect(keptVariables(join(folder, 'none.env'))).toEqual({});
 });
 
 it('no other file is written', () => {

@@ -1,4 +1,5 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -96,6 +97,31 @@ it('writes the settings to .env in the current folder, and reports it', async ()
     // The key is in the file; a terminal need not show it.
     expect(providers.output()).not.toContain(variables['B2B_API_KEY']);
     expect((await fetch(`${variables['BAAS_URL']}/auth/v1/.well-known/jwks.json`)).status).toBe(200);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+it('uses the settings in .env again, and writes them anew where another program has a port', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'providers-'));
+  const run = async (...args: readonly string[]) => {
+    providers = startExampleProcess({}, [`${process.cwd()}/bin/cli.ts`, 'providers', '3999', ...args], folder);
+    await providers.printed('# Supabase');
+    return { ...parseEnv(readFileSync(join(folder, '.env'), 'utf8')) };
+  };
+  try {
+    const variables = await run('--env');
+    await providers.stop();
+    expect(await run()).toEqual(variables);
+    expect(providers.output()).toContain('# The settings in .env are used again.');
+    expect(providers.output()).not.toContain('export ');
+    await providers.stop();
+
+    const taken = createServer().listen(Number(variables['B2B_API_PORT']), '127.0.0.1');
+    const others = await run();
+    taken.close();
+    expect(others).toEqual({ ...variables, B2B_API_PORT: expect.stringMatching(/^\d+$/) });
+    expect(others['B2B_API_PORT']).not.toBe(variables['B2B_API_PORT']);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -31,7 +31,10 @@ import { registerHooks } from 'node:module';
 registerHooks({
   resolve(specifier, context, next) {
     const name = /^express-auth-adapters\\/(.+)$/.exec(specifier)?.[1];
-    return next(name === undefined ? specifier : new URL(name + '/index.ts', '${new URL('lib/', root).href}').href, context);
+    if (name === undefined) return next(specifier, context);
+    const source = new URL(name + '/index.ts', '${new URL('lib/', root).href}');
+    // \`require\` resolves paths, \`import\` URLs.
+    return next(context.conditions.includes('require') ? source.pathname : source.href, context);
   },
 });`)}`;
 

@@ -1,9 +1,9 @@
-import { parseArgs } from 'node:util';
-import { nearestName } from '../nearest.ts';
+import { parseOptions } from '../commands/arguments.ts';
 import { isHttpUrl, isPathPrefix } from '../options/shared.ts';
 import type { AdapterName } from '../types.ts';
 
 export const usage = `Usage: express-auth-adapters doctor [options]
+       express-auth-adapters add b2b|backend            adds an adapter to an application; see add --help
        express-auth-adapters providers [port] [--env]   local stand-ins for both providers; see providers --help
 
 Reads the environment as the adapters do, asks the providers, and says what is wrong and what to do.
@@ -13,7 +13,7 @@ Changes nothing. Keys and passwords are never printed.
   --app-url URL           the application's public base URL (default: APP_BASE_URL, else http://localhost:3000)
   --path-prefix PATH      the option pathPrefix of your app; needs --adapter when both are configured
   --callback-path PATH    the option callbackPath of your app; likewise
-  --env-file FILE         read variables from a file such as .env; those that are set already win
+  --env-file FILE         read variables from this file only (default: .env and .env.local); those that are set already win
   --timeout MS            for each call to a provider (default 5000)
   --quiet                 problems and warnings only
   --json                  one JSON document instead of text
@@ -56,7 +56,7 @@ const options = {
  * @throws {TypeError} with a reason for the user
  */
 export function parseCommand(args: readonly string[]): Command {
-  const { values, positionals } = parse(args);
+  const { values, positionals } = parseOptions(args, options);
   if (values.help) return { kind: 'help' };
   if (values.version) return { kind: 'version' };
   const { adapter, 'app-url': appUrl, 'callback-path': callbackPath, 'env-file': envFile } = values;
@@ -78,16 +78,4 @@ function parseTimeout(text: string): number {
   const timeoutMs = /^\d+$/.test(text) ? Number(text) : 0;
   if (timeoutMs >= 100 && timeoutMs <= 30_000) return timeoutMs;
   throw new TypeError('--timeout must be between 100 and 30000 milliseconds');
-}
-
-/** @throws {TypeError} which names the option that a misspelled one most likely means */
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], allowPositionals: true, options });
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    const [, unknown = ''] = /^Unknown option '--([\w-]+)'/.exec(error.message) ?? [];
-    const nearest = nearestName(unknown, Object.keys(options));
-    throw nearest === undefined ? error : new TypeError(`Unknown option '--${unknown}'; did you mean --${nearest}?`);
-  }
 }

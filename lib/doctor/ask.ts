@@ -1,5 +1,6 @@
 import { withDeadline } from '../tools/deadline.ts';
 import { isRecord, maxAnswerBytes, parseJson, readText } from '../tools/json.ts';
+import { isLoopback } from '../tools/url.ts';
 import type { DoctorContext } from './environment.ts';
 import type { Add } from './report.ts';
 
@@ -67,6 +68,12 @@ export function explain(error: unknown): string {
   }
   const messages = errors.flatMap(({ message }) => (typeof message === 'string' ? [message] : []));
   return codes[0] ?? messages.find((message) => isHarmless.test(message)) ?? 'the connection failed';
+}
+
+/** What to do about a provider that does not answer. @param host with its port */
+export function unreachableFix(host: string, elsewhere: string): string {
+  const isHere = isLoopback(host.replace(/:\d+$/, ''));
+  return isHere ? 'Start it; for the local stand-ins: npx express-auth-adapters providers' : elsewhere;
 }
 
 function causesOf(error: unknown, depth = 0): readonly Readonly<Record<string, unknown>>[] {

@@ -6,7 +6,7 @@ import { createProvider } from '../b2b/workos.ts';
 import type { Provider } from '../b2b/workos.ts';
 import { classifyFailure } from '../b2b/provider-errors.ts';
 import { checkAuthkit } from '../doors/resource/doctor.ts';
-import { algorithmsOf, ask, checkClock, explain } from './ask.ts';
+import { algorithmsOf, ask, checkClock, explain, unreachableFix } from './ask.ts';
 import { checkSpelling, readOrReport } from './environment.ts';
 import { setVariable } from '../options/read.ts';
 import type { DoctorContext } from './environment.ts';
@@ -85,7 +85,7 @@ async function isProviderReachable(jwksUrl: string, context: DoctorContext, add:
   const reply = await ask(jwksUrl, context);
   if (reply.kind === 'unreachable') {
     add('problem', 'reachable', `${host} cannot be reached: ${reply.reason}`, {
-      fix: 'Allow outgoing https to it from where the application runs.',
+      fix: unreachableFix(host, 'Allow outgoing https to it from where the application runs.'),
     });
     return false;
   }

@@ -10,7 +10,7 @@ import { readBackendOptions } from '../backend/options.ts';
 import type { BackendOptions } from '../backend/options.ts';
 import { defined } from '../tools/json.ts';
 import { isLoopback } from '../tools/url.ts';
-import { algorithmsOf, ask, checkClock, parseObject } from './ask.ts';
+import { algorithmsOf, ask, checkClock, parseObject, unreachableFix } from './ask.ts';
 import type { Reply } from './ask.ts';
 import { checkSpelling, readOrReport } from './environment.ts';
 import { setVariable } from '../options/read.ts';
@@ -88,7 +88,10 @@ async function checkSettings(reply: Reply, project: Project, add: Add): Promise<
   const { host } = new URL(project.options.url);
   if (reply.kind === 'unreachable') {
     add('problem', 'reachable', `${host} cannot be reached: ${reply.reason}`, {
-      fix: 'Check BAAS_URL, whether the project is paused, and outgoing https from where the application runs.',
+      fix: unreachableFix(
+        host,
+        'Check BAAS_URL, whether the project is paused, and outgoing https from where the application runs.',
+      ),
     });
     return;
   }

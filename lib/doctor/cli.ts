@@ -14,7 +14,10 @@ async function main(args: readonly string[]): Promise<0 | 1> {
     return 0;
   }
   const { isJson, isQuiet, envFile, ...options } = command;
-  const env = { ...(envFile !== undefined && readEnvFile(envFile)), ...process.env };
+  // The last one takes precedence, as in other tools.
+  const envFiles = envFile === undefined ? ['.env', '.env.local'].filter((path) => existsSync(path)) : [envFile];
+  const variables = envFiles.flatMap((path) => Object.entries(readEnvFile(path)));
+  const env: NodeJS.ProcessEnv = { ...Object.fromEntries(variables), ...process.env };
   const ofOne = [options.callbackPath && '--callback-path', options.pathPrefix && '--path-prefix'].find(Boolean);
   if (ofOne !== undefined && options.adapter === undefined && configuredAdapters(env).length > 1)
     throw new TypeError(`Both adapters are configured: say with --adapter which one ${ofOne} belongs to`);
@@ -22,7 +25,7 @@ async function main(args: readonly string[]): Promise<0 | 1> {
     ...options,
     env,
     nodeVersion: process.versions.node,
-    isEnvFileUnread: envFile === undefined && existsSync('.env'),
+    envFiles,
   });
   // Only a terminal's stream has `hasColors`; it respects NO_COLOR and FORCE_COLOR.
   const hasColor = 'hasColors' in process.stdout && process.stdout.hasColors();

@@ -19,8 +19,8 @@ export interface DoctorOptions extends Partial<Omit<DoctorContext, 'env' | 'appU
   readonly appUrl?: string | undefined;
   /** Default: those whose variables are set. */
   readonly adapter?: AdapterName | undefined;
-  /** Whether a file `.env` exists that was not read. */
-  readonly isEnvFileUnread?: boolean;
+  /** The files that the variables were read from, beside the environment. */
+  readonly envFiles?: readonly string[];
   /** Those of the packages that are not installed. */
   readonly missing?: (names: readonly string[]) => readonly string[];
 }
@@ -47,10 +47,7 @@ export async function runDoctor(options: DoctorOptions): Promise<DoctorReport> {
   checkVendorNames(env, add);
   if (adapters.length === 0) {
     add('problem', 'adapter', 'Neither adapter is configured: no B2B_… and no BAAS_… variable is set', {
-      fix:
-        options.isEnvFileUnread === true
-          ? 'There is a file .env here; read it with --env-file .env'
-          : 'Set B2B_CLIENT_ID and B2B_API_KEY for b2bAuth, or BAAS_URL and BAAS_PUBLISHABLE_KEY for backendAuth; --env-file .env reads them from a file.',
+      fix: 'Set B2B_CLIENT_ID and B2B_API_KEY for b2bAuth, or BAAS_URL and BAAS_PUBLISHABLE_KEY for backendAuth, in the environment or in .env; --env-file reads another file.',
     });
   }
   if (adapters.length === 2) {
@@ -99,7 +96,7 @@ function appUrlOf({ env, appUrl }: DoctorOptions): string {
 
 /** Checks the process and its environment, independent of the adapter. */
 function checkApplication(facts: DoctorOptions, add: Add): void {
-  const { env, nodeVersion } = facts;
+  const { env, nodeVersion, envFiles = [] } = facts;
   const isProduction = env['NODE_ENV'] === 'production';
   const [tooOld, fix = ''] = nodeProblem(nodeVersion)?.split('; ') ?? [];
   if (tooOld === undefined) add('ok', 'node', `Node ${nodeVersion}`);
@@ -108,6 +105,12 @@ function checkApplication(facts: DoctorOptions, add: Add): void {
   else {
     add('note', 'node_env', `NODE_ENV is ${env['NODE_ENV'] ?? 'not set'}: the rules of development are applied`, {
       fix: 'To check what you deploy, run the doctor there, or with NODE_ENV=production.',
+    });
+  }
+  if (envFiles.length > 0) {
+    add('note', 'env_files', `Variables of ${envFiles.join(' and ')} are read here too`, {
+      fix: `Node reads ${envFiles.length === 1 ? 'it' : 'them'} for the application only when asked: node ${envFiles.map((file) => `--env-file=${file}`).join(' ')} app.mjs`,
+      values: { files: envFiles },
     });
   }
   checkAppUrl(facts, isProduction, add);

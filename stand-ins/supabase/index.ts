@@ -10,6 +10,10 @@ export type { Mail, Outbox } from './outbox.ts';
 export interface SupabaseLocalOptions {
   /** Default: 0, a free one. */
   readonly port?: number;
+  /** Default: a random one. */
+  readonly publishableKey?: string | undefined;
+  /** Default: a random one. */
+  readonly secretKey?: string | undefined;
   /** The application's origin: the target of emails and OAuth. */
   readonly siteUrl: string;
   /** Whether a new account must be confirmed by an email's link; default true. */
@@ -38,6 +42,7 @@ export interface AuthenticatorCode {
 export interface SupabaseLocal {
   readonly url: string;
   readonly publishableKey: string;
+  readonly secretKey: string;
   readonly outbox: Outbox;
   /** An existing account. It is valid only in this local project. */
   readonly demo: Credentials;
@@ -75,6 +80,8 @@ export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise
   }
   const standIn = await startSupabaseStandIn({
     port,
+    publishableKey: options.publishableKey,
+    secretKey: options.secretKey,
     siteUrl,
     now,
     redirectAllowList: ['http://*.localhost:*/**'],
@@ -102,10 +109,11 @@ export async function startSupabaseLocal(options: SupabaseLocalOptions): Promise
     const appMetadata = email === admin.email ? { role: 'admin' } : {};
     standIn.addUser({ email, password: demo.password, metadata: profileOf(standIn.url, name), appMetadata });
   }
-  const { url, publishableKey, mails } = standIn;
+  const { url, publishableKey, secretKey, mails } = standIn;
   return {
     url,
     publishableKey,
+    secretKey,
     outbox: createOutbox(mails, siteUrl),
     demo,
     admin,

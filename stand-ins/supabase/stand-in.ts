@@ -56,7 +56,9 @@ export type {
 
 export interface SupabaseStandInOptions extends Partial<Switches> {
   /** Default: random. */
-  readonly publishableKey?: string;
+  readonly publishableKey?: string | undefined;
+  /** Default: random. */
+  readonly secretKey?: string | undefined;
   /** The redirect target where the requested one is not allowed; default `http://127.0.0.1:3000`. */
   readonly siteUrl?: string;
   /** Further redirect targets; the site's own origin and loopback addresses need no entry. */
@@ -95,7 +97,7 @@ export async function startSupabaseStandIn(options: SupabaseStandInOptions = {})
   const { algorithm = 'ES256', now = Date.now, siteUrl = 'http://127.0.0.1:3000' } = options;
   const { people = [], onRedirect, onMail } = options;
   const { publishableKey = `sb_publishable_${randomBytes(16).toString('hex')}`, port = 0, welcomeNotes = [] } = options;
-  const secretKey = `sb_secret_${randomBytes(16).toString('hex')}`;
+  const { secretKey = `sb_secret_${randomBytes(16).toString('hex')}` } = options;
   const { relyingParty: party = { id: new URL(siteUrl).hostname, origins: [new URL(siteUrl).origin] } } = options;
   const switches = readSwitches(options);
   const server = createServer();
