@@ -138,7 +138,7 @@ const factorRow = (name: string, id: string): string[] => [
 const addFactor = ['form to /auth/enroll', returnTo, '  [Add an authenticator app]'];
 const done = 'Done → /account?tab=1';
 const cancelOrHome = ['Cancel → /account?tab=1', 'Back to home → /'];
-const enrollForm = (field: readonly string[], button = '  [Turn on]', again: readonly string[] = []): string[] => [
+const enrollForm = (field: readonly string[]): string[] => [
   'text: Open an authenticator app, such as Google Authenticator or 1Password.',
   'text: Scan this picture with the app.',
   'picture: QR code for your authenticator app',
@@ -150,8 +150,7 @@ const enrollForm = (field: readonly string[], button = '  [Turn on]', again: rea
   '  uri=otpauth://totp/Northwind:ada@example.com?algorithm=SHA1&digits=6&issuer=Northwind&period=30&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
   returnTo,
   ...field,
-  button,
-  ...again,
+  '  [Turn on]',
   'Cancel → /auth/enroll',
 ];
 
@@ -542,8 +541,11 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     refused(
       '429',
       'Set up your authenticator app',
-      'alert: Too many wrong codes. Try again in 12 minutes.',
-      ...enrollForm(code.closed, '  [Turn on] disabled', ['form to /auth/enroll', returnTo, '  [Start again] quiet']),
+      'alert: Too many wrong codes.',
+      'form to /auth/enroll',
+      returnTo,
+      '  [Start again]',
+      'Cancel → /auth/enroll',
     ),
   ),
   enroll: ofAccount(page('Set up your authenticator app', ...enrollForm(code.unfocused))),

@@ -408,6 +408,19 @@ describe('the sign-up form', () => {
     expect([line({ terms: '/terms' }), line({ privacy: '/p' }), line({})]).toEqual([undefined, undefined, undefined]);
   });
 
+  it('does not repeat them below the page that names them', () => {
+    const footerOf = (markup: string): string[] =>
+      [...(/<footer>[^]*<\/footer>/.exec(markup)?.[0].matchAll(/href="([^"]+)"/g) ?? [])].map(([, href = '']) => href);
+    const shownWith = (links: PagesOptions['links']) => [
+      footerOf(markupOf(signUpPage(site, requestOf({ links }), state))),
+      footerOf(markupOf(signInPage(site, requestOf({ links }), state))),
+    ];
+    const all = { terms: '/terms', privacy: '/privacy', help: '/help' };
+    expect(shownWith(all)).toEqual([['/help'], ['/terms', '/privacy', '/help']]);
+    expect(shownWith({ terms: '/terms' })).toEqual([['/terms'], ['/terms']]);
+    expect(shownWith({ terms: '/terms', privacy: '/privacy' })[0]).toEqual([]);
+  });
+
   it('omits the hint if its text is empty', () => {
     const markup = markupOf(signUpPage(siteOf({ pages: { text: { newPasswordHint: '' } } }), request, state));
     expect(markup).not.toContain('password-hint');

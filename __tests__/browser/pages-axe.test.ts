@@ -212,6 +212,29 @@ it('a message at a field has the same distance to it on every page', async () =>
   expect([...gaps]).toEqual([6]);
 });
 
+it('the organization of the last time stands apart from the others', async () => {
+  await write('chooser, by letter');
+  const [last, others] = await Promise.all([boxOf(page, '.choices'), boxOf(page, '.choices + .choices')]);
+  expect(Math.round(others.y - last.y - last.height)).toBe(20);
+});
+
+it('a label of two lines stands beside its icon, whatever its direction', async () => {
+  const gaps = `[...document.querySelectorAll('button:not(.reveal):has(> svg), .button:has(> svg)')].map((button) => {
+    const icon = button.querySelector('svg').getBoundingClientRect();
+    const range = document.createRange();
+    range.setStartAfter(button.querySelector('svg'));
+    range.setEndAfter(button.lastChild);
+    return [...range.getClientRects()].map((line) => Math.round(Math.max(line.left - icon.right, icon.left - line.right)));
+  })`;
+  for (const name of ['de/verify, key', 'de/factors, with keys, none', 'ar/sign-in, last used, every way']) {
+    await write(name);
+    const lines = await page.evaluate<number[][]>(gaps);
+    expect(lines.length).toBeGreaterThan(0);
+    if (name.startsWith('de/')) expect(Math.max(...lines.map((each) => each.length))).toBe(2);
+    expect({ name, gaps: [...new Set(lines.flat())] }).toEqual({ name, gaps: [10] });
+  }
+});
+
 it('a name stands beside its initials, whatever its direction', async () => {
   for (const name of ['chooser', 'ar/chooser']) {
     await write(name);

@@ -6,7 +6,7 @@ import type { List, Page, Parts } from '../../lib/pages/page.ts';
 import { contentOf, partsOfPage } from '../../lib/pages/parts.ts';
 import { createBrands } from '../../lib/pages/options.ts';
 import type { PagesOptions } from '../../lib/pages/options.ts';
-import { initials, sharedText } from '../../lib/pages/texts.ts';
+import { initials, sentences, sharedText } from '../../lib/pages/texts.ts';
 import type { BuiltInPage } from '../../lib/pages/view.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 
@@ -278,4 +278,13 @@ describe('several ways', () => {
       }),
     ).toEqual([list, main, ...words]);
   });
+});
+
+it.each([
+  ['It failed.', 'Try again.', 'It failed. Try again.'],
+  ['失敗しました。', '5 分後にお試しください。', '失敗しました。5 分後にお試しください。'],
+  ['失败了！', '请重试。', '失败了！请重试。'],
+])('two sentences stand as the language has them: %s', (first, second, both) => {
+  expect(sentences(textOf(first), undefined, textOf(second)).plain).toBe(both);
+  expect(render(html`${sentences(textOf(first), textOf(second))}`)).toBe(both);
 });

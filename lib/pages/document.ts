@@ -48,7 +48,7 @@ ${nameLine(shown)}
 ${lead && lead.plain !== '' && html`<p class="lead"${leadRole !== undefined && html` role="${leadRole}"`}>${lead}</p>`}
 </div>
 ${contentOf(shown)}</main>
-${footer(brand)}
+${footer(shown)}
 </body>
 </html>
 `;
@@ -70,10 +70,14 @@ function nameLine({ heading, isStep = false, brand: { title, text } }: Page): Ht
   return html`<p class="app">${isStep ? fillIn(text.continueTo, { title }, emphasis) : emphasis(title)}</p>`;
 }
 
-function footer({ links, text }: Brand): HtmlValue {
+function footer({ brand: { links, text }, links: said = {} }: Page): HtmlValue {
+  // A page that names both in a sentence needs neither again below it.
+  const isSaid = said['terms'] !== undefined && said['privacy'] !== undefined;
   const shown = (['terms', 'privacy', 'help'] as const).flatMap((name) => {
     const href = links[name];
-    return href === undefined ? [] : [html`<a href="${safeHref(href)}">${text[name]}</a>\n`];
+    return href === undefined || (isSaid && name !== 'help')
+      ? []
+      : [html`<a href="${safeHref(href)}">${text[name]}</a>\n`];
   });
   return shown.length > 0 && html`<footer>\n${shown}</footer>`;
 }

@@ -5,7 +5,7 @@ import { anchor, fieldsOf, formOf, orOf } from './form.ts';
 import type { Field, FormError, Link, Or } from './form.ts';
 import { chevron } from './icons.ts';
 import type { Brand, Choice, List, Page, Part, Parts, Ways } from './page.ts';
-import { duration, fillIn } from './texts.ts';
+import { duration, fillIn, sentences } from './texts.ts';
 
 /** The parts of a page with the error above them. */
 export function contentOf(page: Pick<Page, 'error' | 'remedy' | 'parts' | 'brand'>): Html {
@@ -156,7 +156,12 @@ function alertOf(error: FormError, remedy: Parts, fields: readonly Field[], { te
   const { tone = 'bad', retryAfter } = error;
   const others = Object.entries(error.at ?? {}).filter(([name]) => !fields.some((field) => field.name === name));
   const wait = retryAfter !== undefined && fillIn(text.retryIn, { time: duration(retryAfter, lang) });
+  // The waiting time follows the sentence itself, or what is listed below it.
+  const words =
+    others.length === 0
+      ? sentences(error.message, wait)
+      : html`${error.message}${others.map(([, message]) => html`<br>${message}`)}${wait && html` ${wait}`}`;
   return html`<div class="message ${tone}">
-<p id="form-error" role="${tone === 'bad' ? 'alert' : 'status'}">${error.message}${others.map(([, message]) => html`<br>${message}`)}${wait && html` ${wait}`}</p>
+<p id="form-error" role="${tone === 'bad' ? 'alert' : 'status'}">${words}</p>
 ${partsOf(remedy, undefined)}</div>`;
 }

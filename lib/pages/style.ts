@@ -136,6 +136,7 @@ main > .hint { margin: 0 0 1.25rem; text-align: center; text-wrap: balance; }
   position: relative; color: var(--accent-ink); background: var(--accent); border: 1px solid var(--accent-edge); border-radius: var(--radius);
   transition: background-color 0.12s, border-color 0.12s;
 }
+:is(.button, button):has(> svg) { text-align: start; }
 .button:hover, button:hover { background: var(--accent-hover); }
 .button:active, button:active { transform: translateY(1px); }
 .button.quiet, button.quiet { color: var(--ink); background: var(--card); border-color: var(--edge); }
@@ -211,7 +212,7 @@ form[role="search"] { display: flex; flex-wrap: wrap; align-items: end; gap: 0.5
 [dir="rtl"] .choices svg.on { transform: scaleX(-1); }
 [dir="rtl"] :is(.lead, [role="alert"]) > span[dir="ltr"] { display: block; }
 .group + .choices { margin-bottom: 0; }
-.group + .choices + .letters { margin-top: 1.25rem; }
+.group + .choices + :is(.letters, .choices) { margin-top: 1.25rem; }
 .scopes { margin: 0 0 1.5rem; padding: 0; list-style: none; }
 .scopes li { display: flex; gap: 0.625rem; padding: 0.25rem 0; font-size: 0.9375rem; line-height: 1.45; overflow-wrap: anywhere; }
 .scopes li::before { content: "✓" / ""; flex: none; color: var(--soft); font-weight: 600; }
@@ -264,7 +265,7 @@ footer a { font-weight: 400; line-height: 1.5rem; }
   .button:active, button:active { transform: none; }
 }
 @media (forced-colors: active) {
-  .button, button, .message, .emblem, .mark, main > [role="alert"] { border: 1px solid currentColor; }
+  .button, button, .message, .emblem, .mark, .secret, main > [role="alert"] { border: 1px solid currentColor; }
   button:is(.link, .reveal) { border: 0; }
   button::after { forced-color-adjust: none; border-color: transparent ButtonText ButtonText; background: ButtonFace; }
   input[aria-invalid="true"] { border-width: 3px; }

@@ -131,15 +131,27 @@ export function isolated(name: string): Html {
 }
 
 /** Texts one after the other. */
-export const sentences = (...texts: readonly (Text | false | undefined)[]): Text => joined(texts, ' ');
+export function sentences(...texts: readonly (Text | false | undefined)[]): Text {
+  const shown = texts.filter((text) => text !== false && text !== undefined);
+  return shown.slice(1).reduce((before, text) => joined([before, text], gapAfter(before)), shown[0] ?? textOf(''));
+}
+
+/** What stands between this sentence and the next one: nothing in Chinese and Japanese. */
+const gapAfter = ({ plain }: Text): string => (/[。！？]$/u.test(plain) ? '' : ' ');
+
+/** Short texts in one line. */
+export const dotted = (...texts: readonly Text[]): Text => joined(texts, ' · ');
 
 /** Texts below each other. */
-export const lines = (...texts: readonly (Text | false | undefined)[]): Text => joined(texts, html`<br>`);
-
-function joined(texts: readonly (Text | false | undefined)[], between: HtmlValue): Text {
+export function lines(...texts: readonly (Text | false | undefined)[]): Text {
   const shown = texts.filter((text) => text !== false && text !== undefined);
-  const markup = shown.map((text, index) => [index > 0 && between, text]);
-  return textOf(shown.map(({ plain }) => plain).join(' '), undefined, markup);
+  return joined(shown, ' ', html`<br>`);
+}
+
+/** @param between in the plain text, and in the markup unless that has something else */
+function joined(texts: readonly Text[], between: string, tag: HtmlValue = between): Text {
+  const markup = texts.map((text, index) => [index > 0 && tag, text]);
+  return textOf(texts.map(({ plain }) => plain).join(between), undefined, markup);
 }
 
 /** The name by which users recognize their account. */

@@ -42,12 +42,34 @@ describe('the page of the organizations', () => {
     expect(outlineOf(markupFor(many, {}, 'Globex'))).toEqual(many);
   });
 
-  it('has twelve in the order of the language, by letter, with anchors', () => {
-    expect(outlineOf(markupFor([...many, 'Wayne']))).toEqual([
+  it('has twelve in the order of the language', () => {
+    const sorted = ['42 Networks', 'acme', 'Acme 9', 'Acme 10', 'Éclair', 'Emma', 'Globex', 'Hooli', 'Initech'];
+    // With fewer than two names for each letter, headings would only make the page longer.
+    expect(outlineOf(markupFor([...many, 'Wayne']))).toEqual([...sorted, 'Umbrella', 'Wayne', 'Zeta']);
+  });
+
+  it('has letters with anchors where each has two names or more, taken together', () => {
+    const names = [...many, 'Wayne', 'Zorg', 'Wonka', 'Hall', 'Intel', 'Uber', 'Gala'];
+    expect(outlineOf(markupFor(names.slice(0, -1)))).toHaveLength(17);
+    expect(outlineOf(markupFor(names))).toEqual([
       ...['# → #letter-0', 'A → #letter-1', 'E → #letter-2', 'G → #letter-3', 'H → #letter-4', 'I → #letter-5'],
       ...['U → #letter-6', 'W → #letter-7', 'Z → #letter-8'],
-      ...['== #', '42 Networks', '== A', 'acme', 'Acme 9', 'Acme 10', '== E', 'Éclair', 'Emma', '== G', 'Globex'],
-      ...['== H', 'Hooli', '== I', 'Initech', '== U', 'Umbrella', '== W', 'Wayne', '== Z', 'Zeta'],
+      ...[
+        '== #',
+        '42 Networks',
+        '== A',
+        'acme',
+        'Acme 9',
+        'Acme 10',
+        '== E',
+        'Éclair',
+        'Emma',
+        '== G',
+        'Gala',
+        'Globex',
+      ],
+      ...['== H', 'Hall', 'Hooli', '== I', 'Initech', 'Intel', '== U', 'Uber', 'Umbrella', '== W', 'Wayne', 'Wonka'],
+      ...['== Z', 'Zeta', 'Zorg'],
     ]);
   });
 
@@ -63,8 +85,11 @@ describe('the page of the organizations', () => {
   });
 
   it('has the last used one on top, too, and names the letters for screen readers', () => {
-    const markup = markupFor([...many, 'Wayne'], { lang: 'de', text: { chooserLast: 'Zuletzt' } }, 'Globex');
+    const names = [...many, 'Wayne', 'Zorg', 'Wonka', 'Hall', 'Intel', 'Uber', 'Gala'];
+    const markup = markupFor(names, { lang: 'de', text: { chooserLast: 'Zuletzt' } }, 'Globex');
     expect(outlineOf(markup).slice(0, 3)).toEqual(['== Zuletzt', 'Globex', '# → #letter-0']);
+    const short = markupFor([...many, 'Wayne'], {}, 'Globex');
+    expect(outlineOf(short).slice(0, 3)).toEqual(['== Last used', 'Globex', '42 Networks']);
     expect(outlineOf(markup).filter((line) => line === 'Globex')).toHaveLength(2);
     expect(markup).toContain('<nav class="letters" aria-label="Organizations by letter">');
   });

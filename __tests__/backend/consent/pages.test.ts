@@ -100,7 +100,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       page(
         'Connected apps',
         'lead: You have allowed these apps.',
-        'name: Cursor Know who you are See your profile, such as your name and picture See your email address Since Nov 22, 2026',
+        'name: Cursor Know who you are · See your profile, such as your name and picture · See your email address Since Nov 22, 2026',
         `Disconnect: Cursor → /oauth/apps?revoke=d&${queried}`,
         `name: ${longName} See your email address Since Nov 22, 2026`,
         `Disconnect: ${longName} → /oauth/apps?revoke=e&${queried}`,

@@ -14,7 +14,7 @@ interface Organization {
   readonly isLast?: boolean;
 }
 
-/** From this number of organizations on, the list has letters, and the one that was chosen last is on top. */
+/** From this number of organizations on, the list is sorted and has a search, and the one that was chosen last is on top. */
 export const longListFrom = 12;
 
 /** How a long list is searched: a form that asks for the page again. */
@@ -106,8 +106,11 @@ function byLetters(choices: readonly Organization[], { lang, text }: PageRequest
   const groups = [...groupsOf(choices, lang)];
   const letters = groups.map(([letter]) => letter);
   const last = choices.find(({ isLast }) => isLast === true);
+  const top = last && list([last], { text: text.chooserLast });
+  // A heading above almost each name would only make the list longer.
+  if (choices.length < 2 * letters.length) return [top, list(sorted(choices, lang))];
   return [
-    last && list([last], { text: text.chooserLast }),
+    top,
     // Two letters or fewer are no shortcut.
     letters.length > 2 && { part: 'letters', label: text.chooserLetters, letters },
     ...groups.map(([letter, group], index) => list(group, { text: letter, id: `letter-${index}` })),

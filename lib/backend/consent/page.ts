@@ -5,7 +5,7 @@ import { withQuery } from '../../tools/url.ts';
 import type { AuthError } from '../../errors.ts';
 import type { Choice, Part } from '../../pages/page.ts';
 import { rowIcon } from '../../pages/icons.ts';
-import { emphasis, fillIn, isolated, lines } from '../../pages/texts.ts';
+import { dotted, emphasis, fillIn, isolated, lines } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { ConnectedApp, OAuthClientInfo } from '../../types.ts';
 import type { Authorization } from './oauth-server.ts';
@@ -198,7 +198,7 @@ export function appsPage(
       name: appName(text, client),
       href,
       icon: appIcon,
-      details: [...scopes.map((scope) => scopeWords(text, scope)), ...since(site, request, grantedAt)],
+      details: [...oneLine(scopes.map((scope) => scopeWords(text, scope))), ...since(site, request, grantedAt)],
       // Without an id it can be named, but not disconnected.
       actions: client.id === '' ? [] : [{ href, label: text.disconnectButton }],
     };
@@ -211,6 +211,8 @@ export function appsPage(
     parts: [{ part: 'list', choices }, link('done', request.urlOf(returnTo), text.doneLink)],
   });
 }
+
+const oneLine = (texts: readonly Text[]): readonly Text[] => (texts.length === 0 ? [] : [dotted(...texts)]);
 
 function since({ text }: Pick<Site, 'text'>, request: PageRequest, grantedAt: string): readonly Text[] {
   if (grantedAt === '') return [];

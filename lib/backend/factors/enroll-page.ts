@@ -19,7 +19,8 @@ export function enrollPage(
   // The page opens at its heading: the picture comes before the code.
   const hasFocus = state.error !== undefined;
   const isClosed = isClosedFor(state);
-  const fields = codeFields(site, { code: 6, isClosed, label: text.enrollButton, hasFocus });
+  const problem = problemOf(site, state);
+  const fields = codeFields(site, { code: 6, isClosed: false, label: text.enrollButton, hasFocus });
   const words = html`${state.picture}
 <p class="hint">${text.enrollSecretText}</p>
 <p class="secret"><code dir="ltr">${secret.replace(/(.{4})(?=.)/g, '$1 ')}</code></p>`;
@@ -30,9 +31,10 @@ export function enrollPage(
     values: { ...formValues(state), factorId },
     heading: text.enrollHeading,
     error: state.error,
-    problem: problemOf(site, state),
+    // Another secret has attempts of its own, so no one has to wait.
+    problem: isClosed && problem !== undefined ? { ...problem, retryAfter: undefined } : problem,
     parts: [
-      {
+      !isClosed && {
         part: 'steps',
         steps: [
           { text: text.enrollAppText, parts: [] },
@@ -40,13 +42,12 @@ export function enrollPage(
           { text: text.enrollCodeText, parts: [confirming] },
         ],
       },
-      // Another secret has attempts of its own.
       isClosed && {
         part: 'form',
         name: 'startAgain',
         action,
         hidden: returnToOf(state),
-        buttons: [{ label: text.startAgainButton, look: 'quiet' }],
+        buttons: [{ label: text.startAgainButton }],
       },
       link('cancel', action, text.cancelLink),
     ],
