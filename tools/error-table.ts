@@ -131,8 +131,8 @@ const row = (...cells: readonly string[]): string =>
 const table = (head: readonly string[], rows: readonly string[]): string =>
   [row(...head), row(...head.map(() => '---')), ...rows].join('\n');
 
-const errorRows = Object.entries(errorTable).map(([code, { status, message, when }]) =>
-  row(`\`${code}\``, String(status), `${when}<br>“${message}”`),
+const errorRows = Object.entries(errorTable).map(([code, { status, when }]) =>
+  row(`\`${code}\``, String(status), when),
 );
 
 /** A list, because in a table the fields would be too wide. */
@@ -161,9 +161,10 @@ without an error passes on the refusal itself.
 
 An \`AuthError\` has the members of an \`http-errors\` error: \`status\`, \`statusCode\`, \`expose\`, \`message\` and \`headers\` (\`Retry-After\`, \`Allow\`,
 \`WWW-Authenticate\`). Express' own handler answers with them. NestJS' filter ignores \`headers\`, so set them there yourself.
-\`messageOf(code)\` returns the text of a code for a page of your own, and a general text for an unknown one.
+What users read is beside each code in [Texts](https://github.com/express-auth-adapters/express-auth-adapters/blob/main/docs/texts.md). \`messageOf(code)\` returns it for a
+page of your own, and a general text for an unknown code.
 
-${table(['Code', 'Status', 'When, and what the user reads'], errorRows)}
+${table(['Code', 'Status', 'When'], errorRows)}
 
 A mistake in the set-up is a \`ConfigurationError\` instead. It is thrown at construction. What only a mounted router can know is passed to \`next\` on the first
 request. Its \`problems\` list everything that is wrong, one sentence each, with the option and its environment variable. [The doctor](doctor.md) finds most

@@ -103,7 +103,7 @@ const contents: readonly string[] = [
   'skills/express-auth-adapters/SKILL.md',
   ...globSync('docs/**/*.md').filter(
     (path) =>
-      !/^docs\/(?:(?:README|comparison|contributing|faq|moving|other-services|reliability|security|texts|troubleshooting|watching)\.md$|(?:contributing|moving)\/)/.test(
+      !/^docs\/(?:(?:README|comparison|contributing|faq|moving|other-services|reliability|security|texts|troubleshooting|watching)\.md$|(?:contributing|moving|recipes)\/)/.test(
         path,
       ) && !manifest.files.includes(`!${path}`),
   ),
