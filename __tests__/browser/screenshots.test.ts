@@ -32,12 +32,9 @@ const pictures = [
   { file: 'sign-in-dark.png', state: 'sign-in', width: 560, height: 760, colorScheme: 'dark' },
   { file: 'sign-up-error.png', state: 'sign-up, weak password', width: 560, height: 790, colorScheme: 'light' },
   { file: 'check-your-mail.png', state: 'confirmation sent', width: 560, height: 605, colorScheme: 'light' },
-  { file: 'sign-in-320.png', state: 'sign-in, wrong password', width: 320, height: 640, colorScheme: 'light' },
-  { file: 'sign-out-320.png', state: 'sign-out', width: 320, height: 315, colorScheme: 'dark' },
   { file: 'chooser.png', state: 'chooser', width: 560, height: 595, colorScheme: 'light' },
   { file: 'no-access.png', state: 'error, no access', width: 560, height: 610, colorScheme: 'light' },
   { file: 'second-factor.png', state: 'verify', width: 560, height: 720, colorScheme: 'light' },
-  { file: 'authenticator-app.png', state: 'enroll', width: 560, height: 1060, colorScheme: 'light' },
 ] as const;
 
 /** The start page of the example app, which is longer than its picture. */
