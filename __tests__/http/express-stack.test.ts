@@ -749,20 +749,26 @@ describe('a request that has passed no adapter', () => {
     const told = (name: 'b2b' | 'backend' | undefined, url: string): unknown =>
       /^.* do not pass it/.exec(mountedElsewhere(request(app, url), name) ?? '')?.[0];
     const [notOrg, notShop] = ['b2bAuth() is mounted below a path', 'backendAuth() is mounted under /shop'];
-    expect([told('b2b', '/x?y'), told('backend', '/x'), told(undefined, '/x'), told(undefined, '/org/x')]).toEqual([
+    expect([told('b2b', '/x?y'), told('backend', '/x'), told(undefined, '/x')]).toEqual([
       `${notOrg}: requests to /x do not pass it`,
       `${notShop}: requests to /x do not pass it`,
       `${notOrg}: requests to /x do not pass it`,
-      `${notShop}: requests to /org/x do not pass it`,
     ]);
   });
 
-  it('is told nothing of an adapter that takes such requests, but later', () => {
-    const app = applicationOf(['/', createAdapter()]);
-    expect([mountedElsewhere(request(app, '/x'), 'b2b'), mountedElsewhere(request(app, '/x'), undefined)]).toEqual([
-      undefined,
-      undefined,
-    ]);
+  it('is told of an adapter that takes such requests, but later, rather than of one below another path', () => {
+    const app = applicationOf(['/shop', createAdapter({ adapter: 'backend' })], ['/org', createAdapter()]);
+    const after = 'b2bAuth() is mounted after this handler; mount it above, with app.use()';
+    for (const name of ['b2b', undefined] as const) expect(mountedElsewhere(request(app, '/org/x'), name)).toBe(after);
+  });
+
+  it('is told nothing where it has passed that adapter, and another one was asked for', () => {
+    const adapter = createAdapter();
+    const app = applicationOf(['/', adapter]);
+    const about = (first: Passed): string | undefined => mountedElsewhere(request(app, '/x'), 'b2b', first);
+    expect(about(passed(adapter, { app }))).toBeUndefined();
+    expect(about(passed(createAdapter(), { app, following: passed(adapter, { app }) }))).toBeUndefined();
+    expect(about(passed(adapter, { app, isMounted: false }))).toMatch(/is mounted after this handler/);
     expect(mountedElsewhere(request(undefined, '/x'), undefined)).toBeUndefined();
   });
 });

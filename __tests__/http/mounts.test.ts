@@ -642,6 +642,22 @@ describe('a mount by a pattern that takes the whole path', () => {
   });
 });
 
+it.each([
+  ['at the root', '/'],
+  ['below a path', '/api'],
+])('a handler above the adapter, which is mounted %s, is told to come after it', async (_where, prefix) => {
+  const app = express();
+  app.use('/api/users', requireSession());
+  app.get('/api/me', (req, res, next) => void getSession(req, 'b2b').then((session) => res.json(session), next));
+  app.use(prefix, b2b());
+  const problem =
+    'no adapter has seen this request; b2bAuth() is mounted after this handler; mount it above, with app.use()';
+  expect(await outcomes(app, '/api/users', '/api/me')).toEqual([
+    `requireSession: ${problem}`,
+    `getSession: ${problem}`,
+  ]);
+});
+
 describe('a request that does not pass the adapter, which is mounted below a path', () => {
   const mounted = (): express.Express => {
     const app = express();

@@ -8,7 +8,7 @@ import { createVisitor } from '../support/visitor.ts';
 let warn: jest.SpiedFunction<typeof process.emitWarning>;
 beforeEach(() => {
   warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-  jest.replaceProperty(process, 'env', { ...process.env, NODE_ENV: 'production' });
+  jest.replaceProperty(process, 'env', { ...process.env, NODE_ENV: '"production"' });
 });
 afterEach(() => void jest.restoreAllMocks());
 

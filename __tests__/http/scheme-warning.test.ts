@@ -6,7 +6,7 @@ import express from 'express';
 import { authenticateUpgrade, backendAuth } from '../../lib/backend/index.ts';
 import { serve } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
-import type { warnOfPlainCookies, warnOfScheme } from '../../lib/http/origin.ts';
+import type { warnOfIgnoredHttps, warnOfPlainCookies, warnOfScheme } from '../../lib/http/origin.ts';
 
 const advice = "behind a proxy set app.set('trust proxy', 1), or the option appBaseUrl";
 const code = { code: 'EXPRESS_AUTH_ADAPTERS_TRUST_PROXY' };
@@ -27,6 +27,7 @@ const copy = async () =>
   (await import(`../../lib/http/origin.ts?copy=${randomUUID()}`)) as {
     warnOfScheme: typeof warnOfScheme;
     warnOfPlainCookies: typeof warnOfPlainCookies;
+    warnOfIgnoredHttps: typeof warnOfIgnoredHttps;
   };
 
 describe('a page at https, whose application believes it is at http', () => {
@@ -65,6 +66,15 @@ describe('a page at https, whose application believes it is at http', () => {
     expect(warn).toHaveBeenCalledTimes(1);
     await server.close();
   });
+});
+
+it('https that only a proxy speaks of is the same process warning', async () => {
+  const { warnOfIgnoredHttps: warnOfHttps, warnOfPlainCookies: warnOfCookies } = await copy();
+  const message = `A proxy says that visitors use https, ${believed}`;
+  expect(warnOfHttps()).toBe(message);
+  expect(warnOfHttps()).toBe(message);
+  warnOfCookies();
+  expect(warn.mock.calls).toEqual([[message, code]]);
 });
 
 it('cookies without Secure in production are one process warning', async () => {

@@ -2,7 +2,6 @@ import { createBackground } from '../tools/background.ts';
 import { partKey } from '../http/adapter.ts';
 import { cookieAttributes } from '../options/shared.ts';
 import { createEmit, createExplain } from '../session/events.ts';
-import type { Emit } from '../session/events.ts';
 import { createSessionWriter } from '../session/source.ts';
 import { createSessions } from '../session/sessions.ts';
 import { createKeySet } from '../session/keys.ts';
@@ -49,18 +48,5 @@ export function createB2bContext(settings: B2bOptions) {
     flows: createFlowCookies({ cookieName: settings.cookieName, sameSite, seal, now }),
     emit,
     explain,
-    warnOfHttp: createHttpWarning(settings, emit),
-  };
-}
-
-/** One warning; it names no host, because the request that causes it chose its own. */
-function createHttpWarning({ callbackPath }: B2bOptions, emit: Emit): () => void {
-  let isWarned = false;
-  return () => {
-    if (isWarned) return;
-    isWarned = true;
-    const message = `b2bAuth: a proxy says that visitors use https, but the application does not trust it, so the redirect URI is http://…${callbackPath} and cookies lack Secure. Set Express' 'trust proxy', or the option appBaseUrl. To find out more: npx express-auth-adapters doctor`;
-    process.emitWarning(message, { code: 'B2B_TRUST_PROXY' });
-    emit({ type: 'configuration_warning', message });
   };
 }

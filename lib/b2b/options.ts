@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto';
 import type { Request } from 'express';
 import * as v from 'valibot';
+import { isProduction, setVariable, valueOf } from '../tools/environment.ts';
 import { isLoopback } from '../tools/url.ts';
 import { cookieProblems } from '../http/cookie-jar.ts';
-import { isProduction, nameOf, readOptions, setVariable, valueOf } from '../options/read.ts';
+import { nameOf, readOptions } from '../options/read.ts';
 import type { NamedVariables } from '../options/read.ts';
 import {
   callback,

@@ -1,6 +1,6 @@
 import type { AuthRequest } from '../http/request.ts';
 import { isScripted as isScriptedRequest } from '../http/message.ts';
-import { isHttpsIgnored } from '../http/origin.ts';
+import { isHttpsIgnored, warnOfIgnoredHttps } from '../http/origin.ts';
 import { redirect, redirectOrJson } from '../http/reply.ts';
 import type { Reply } from '../http/reply.ts';
 import type { AuthRoute } from '../http/router.ts';
@@ -45,11 +45,12 @@ export interface FlowStart {
 
 /** Stores a new flow in its cookie and returns the provider's authorization URL. */
 export async function startFlow(context: B2bContext, request: AuthRequest, start: FlowStart): Promise<string> {
-  const { provider, flows, explain } = context;
+  const { provider, flows, explain, emit } = context;
   const { callbackPath, now } = context.settings;
   // First, because a request without a usable host must not start a flow.
   const redirectUri = request.publicUrl(callbackPath);
-  if (context.settings.appBaseUrl === undefined && isHttpsIgnored(request.req)) context.warnOfHttp();
+  if (context.settings.appBaseUrl === undefined && isHttpsIgnored(request.req))
+    emit({ type: 'configuration_warning', message: warnOfIgnoredHttps() });
   explain('sign-in starts, with the redirect URI %s', redirectUri);
   const { codeVerifier, codeChallenge } = await provider.createVerifier();
   const state = createState();

@@ -8,7 +8,7 @@ import { classifyFailure } from '../b2b/provider-errors.ts';
 import { checkAuthkit } from '../doors/resource/doctor.ts';
 import { algorithmsOf, ask, checkClock, explain, unreachableFix } from './ask.ts';
 import { checkSpelling, readOrReport } from './environment.ts';
-import { setVariable } from '../options/read.ts';
+import { isProduction, setVariable } from '../tools/environment.ts';
 import type { DoctorContext } from './environment.ts';
 import type { Add } from './report.ts';
 
@@ -47,9 +47,9 @@ function checkCredentials({ clientId, apiKey }: B2bOptions, env: NodeJS.ProcessE
     // The options refuse swapped values; WorkOS may give others a new form.
     else add('warning', id, `${name} is not ${what}`, { fix });
   }
-  const isProduction = env['NODE_ENV'] === 'production';
-  if (!apiKey.startsWith(isProduction ? 'sk_test_' : 'sk_live_')) return;
-  const kind = isProduction
+  const inProduction = isProduction(env);
+  if (!apiKey.startsWith(inProduction ? 'sk_test_' : 'sk_live_')) return;
+  const kind = inProduction
     ? 'a staging key (sk_test_…) although NODE_ENV is'
     : 'a production key (sk_live_…) although NODE_ENV is not';
   add('warning', 'api_key_environment', `B2B_API_KEY is ${kind} production`, {
@@ -71,7 +71,7 @@ function checkCookiePassword({ isFallbackPassword }: B2bOptions, env: NodeJS.Pro
 function checkProviderAddress({ apiUrl }: B2bOptions, env: NodeJS.ProcessEnv, add: Add): void {
   const { protocol, hostname } = new URL(apiUrl);
   if (protocol === 'http:') {
-    const level = env['NODE_ENV'] === 'production' ? 'problem' : 'warning';
+    const level = isProduction(env) ? 'problem' : 'warning';
     add(level, 'https', 'B2B_API_HTTPS=false: the API key and every token travel to the provider unencrypted', {
       fix: 'Use it for a stand-in on this machine only.',
     });

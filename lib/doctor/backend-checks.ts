@@ -13,7 +13,7 @@ import { isLoopback } from '../tools/url.ts';
 import { algorithmsOf, ask, checkClock, parseObject, unreachableFix } from './ask.ts';
 import type { Reply } from './ask.ts';
 import { checkSpelling, readOrReport } from './environment.ts';
-import { setVariable } from '../options/read.ts';
+import { isProduction, setVariable } from '../tools/environment.ts';
 import type { DoctorContext } from './environment.ts';
 import type { AskProject, CheckSettings, OpenProject, Project } from './project.ts';
 import type { Add } from './report.ts';
@@ -77,10 +77,9 @@ function withoutBadBaseUrl(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 function checkUrl({ url }: BackendOptions, env: NodeJS.ProcessEnv, add: Add): void {
   const { protocol, hostname } = new URL(url);
   const name = setVariable(env, backendVariables.url) ?? 'BAAS_URL';
-  const isProduction = env['NODE_ENV'] === 'production';
-  if (protocol === 'http:' && (!isLoopback(hostname) || isProduction)) {
+  if (protocol === 'http:' && (!isLoopback(hostname) || isProduction(env))) {
     const message = `${name} starts with http://: passwords and tokens travel to the project unencrypted`;
-    add(isProduction ? 'problem' : 'warning', 'https', message, { fix: 'Write https://' });
+    add(isProduction(env) ? 'problem' : 'warning', 'https', message, { fix: 'Write https://' });
   }
 }
 

@@ -3,7 +3,8 @@ import { backendSdks } from '../backend/options.ts';
 import { nodeProblem } from '../tools/node-version.ts';
 import { isLoopback } from '../tools/url.ts';
 import { isHttpUrl } from '../options/shared.ts';
-import { missingPackages, setVariable } from '../options/read.ts';
+import { missingPackages } from '../options/read.ts';
+import { isProduction, setVariable } from '../tools/environment.ts';
 import type { AdapterName } from '../types.ts';
 import { checkB2b } from './b2b-checks.ts';
 import { checkBackend } from './backend-checks.ts';
@@ -97,11 +98,11 @@ function appUrlOf({ env, appUrl }: DoctorOptions): string {
 /** Checks the process and its environment, independent of the adapter. */
 function checkApplication(facts: DoctorOptions, add: Add): void {
   const { env, nodeVersion, envFiles = [] } = facts;
-  const isProduction = env['NODE_ENV'] === 'production';
+  const inProduction = isProduction(env);
   const [tooOld, fix = ''] = nodeProblem(nodeVersion)?.split('; ') ?? [];
   if (tooOld === undefined) add('ok', 'node', `Node ${nodeVersion}`);
   else add('problem', 'node', tooOld, { fix: `${fix.replace(/^u/, 'U')}.` });
-  if (isProduction) add('ok', 'node_env', 'NODE_ENV is production: its rules are applied here too');
+  if (inProduction) add('ok', 'node_env', 'NODE_ENV is production: its rules are applied here too');
   else {
     add('note', 'node_env', `NODE_ENV is ${env['NODE_ENV'] ?? 'not set'}: the rules of development are applied`, {
       fix: 'To check what you deploy, run the doctor there, or with NODE_ENV=production.',
@@ -113,10 +114,10 @@ function checkApplication(facts: DoctorOptions, add: Add): void {
       values: { files: envFiles },
     });
   }
-  checkAppUrl(facts, isProduction, add);
+  checkAppUrl(facts, inProduction, add);
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
     const message = 'NODE_TLS_REJECT_UNAUTHORIZED=0 turns off the verification of TLS certificates';
-    add(isProduction ? 'problem' : 'warning', 'tls', message, {
+    add(inProduction ? 'problem' : 'warning', 'tls', message, {
       fix: 'Remove it, and add your own certificate authority with NODE_EXTRA_CA_CERTS.',
     });
   }
@@ -129,7 +130,7 @@ function checkApplication(facts: DoctorOptions, add: Add): void {
   }
 }
 
-function checkAppUrl(facts: DoctorOptions, isProduction: boolean, add: Add): void {
+function checkAppUrl(facts: DoctorOptions, inProduction: boolean, add: Add): void {
   const name = facts.appUrl === undefined ? 'APP_BASE_URL' : '--app-url';
   const given = facts.appUrl ?? facts.env['APP_BASE_URL'] ?? '';
   const appUrl = appUrlOf(facts);
@@ -147,16 +148,16 @@ function checkAppUrl(facts: DoctorOptions, isProduction: boolean, add: Add): voi
     add('problem', 'url', `${name} ${what}`, { fix });
     return;
   }
-  checkAddress(url, { name, appUrl, isProduction }, add);
+  checkAddress(url, { name, appUrl, inProduction }, add);
 }
 
 function checkAddress(
   { protocol, hostname, pathname }: URL,
-  { name, appUrl, isProduction }: { readonly name: string; readonly appUrl: string; readonly isProduction: boolean },
+  { name, appUrl, inProduction }: { readonly name: string; readonly appUrl: string; readonly inProduction: boolean },
   add: Add,
 ): void {
   const values = { appUrl, isAssumed: false };
-  if (isProduction && isLoopback(hostname)) {
+  if (inProduction && isLoopback(hostname)) {
     add('warning', 'url', `${name} is ${appUrl} although NODE_ENV is production`, {
       fix: 'Set it to the address that visitors use: redirect URIs are made from it.',
       values,
@@ -164,7 +165,7 @@ function checkAddress(
   } else if (protocol === 'http:' && !isLoopback(hostname)) {
     const message = `${name} is ${appUrl}: without https, cookies travel unencrypted and providers refuse redirect URIs`;
     const fix = 'Serve the application over https and write https:// here.';
-    add(isProduction ? 'problem' : 'warning', 'url', message, { fix, values });
+    add(inProduction ? 'problem' : 'warning', 'url', message, { fix, values });
   } else add('ok', 'url', `${name} is ${appUrl}`, { values });
   if (pathname.replace(/\/+$/, '') !== '') {
     add('note', 'mount', `${name} has the path ${pathname}: an adapter mounted there misses other spellings of it`, {

@@ -148,6 +148,8 @@ export interface Adapter {
   readonly cookieName: string;
   /** Where `secure` is omitted, it follows the public origin. */
   readonly cookieOptions: Omit<CookieAttributes, 'secure'> & { readonly secure?: boolean };
+  /** Whether a cookie without `Secure` is none that the application asked for: in production. */
+  readonly warnsOfPlainCookies?: boolean;
   readonly appBaseUrl: string | undefined;
   /** The origin whose paths `returnTo` names, where it is not that of the routes. */
   readonly frontendOrigin?: string | undefined;

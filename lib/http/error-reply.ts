@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { Request, Response } from 'express';
+import { isDevelopment } from '../tools/environment.ts';
 import { pathOf } from '../tools/paths/request-path.ts';
 import { defined } from '../tools/json.ts';
 import { isLoopback } from '../tools/url.ts';
@@ -223,11 +224,6 @@ function causeFacts(cause: unknown): string[] {
     ...(typeof status === 'number' ? [`the provider answered ${status}`] : []),
     ...(known === undefined ? [] : [`its code is ${known}`]),
   ];
-}
-
-function isDevelopment(): boolean {
-  const { NODE_ENV: mode = 'development' } = process.env;
-  return mode === 'development';
 }
 
 /** Whether a developer finds out more there: `DEBUG` has printed this refusal, or a warning of this process has told its cause. */

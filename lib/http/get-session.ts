@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { ConfigurationError } from '../errors.ts';
 import type { AdapterName, Session, SessionOf } from '../types.ts';
 import type { AuthRequest } from './request.ts';
-import { passedAs } from './passed-adapters.ts';
+import { firstAuthRequest, passedAs } from './passed-adapters.ts';
 import { isOfOtherCopy, otherCopy } from './adapter.ts';
 import { stackedHandlers } from './mount/express-stack.ts';
 import { mountedElsewhere } from './mount/mounts.ts';
@@ -79,7 +79,7 @@ export function admitted(
 
 /** @param what the called function's name, for the message */
 export function notMounted(what: string, adapter: AdapterName | undefined, req: IncomingMessage): ConfigurationError {
-  const elsewhere = mountedElsewhere(req, adapter);
+  const elsewhere = mountedElsewhere(req, adapter, firstAuthRequest(req));
   if (elsewhere !== undefined) return new ConfigurationError(what, [`no adapter has seen this request; ${elsewhere}`]);
   const { app }: HostRequest = req;
   if (stackedHandlers(app).some(isOfOtherCopy)) {

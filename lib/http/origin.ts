@@ -150,6 +150,13 @@ export function warnOfScheme(req: IncomingMessage, origin: () => string): void {
   );
 }
 
+/** Where a proxy says that visitors use https; it names no host, because the request that causes it chose its own. @returns what is wrong */
+export function warnOfIgnoredHttps(): string {
+  const message = `A proxy says that visitors use https, but this application believes it is served over http; ${schemeAdvice}`;
+  warnOfProxy(message);
+  return message;
+}
+
 /** In production. Where a proxy ends TLS, nothing else may say so. */
 export function warnOfPlainCookies(): void {
   warnOfProxy(

@@ -240,9 +240,9 @@ export class AuthRequest {
     if (writes.length === 0) return;
     if (delivery.isCurrent === undefined) this.written = [...this.written, ...writes];
     this.#writtenNames = [...this.#writtenNames, ...writes.map(({ name }) => name)];
-    const { cookieOptions, emit } = this.definition;
+    const { cookieOptions, emit, warnsOfPlainCookies } = this.definition;
     const secure = this.#isSecure;
-    if (!secure && cookieOptions.secure === undefined && process.env['NODE_ENV'] === 'production') warnOfPlainCookies();
+    if (!secure && warnsOfPlainCookies === true) warnOfPlainCookies();
     const named = writes.map((write) => toHostCookie(write, this.definition, secure));
     const reported: Delivery = { ...delivery, onLost: (names) => emit({ type: 'cookie_lost', names }) };
     jarOf(this.res).write(named, { secure, ...cookieOptions }, reported);

@@ -1,5 +1,6 @@
 import type { Router } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isProduction } from '../tools/environment.ts';
 import { createPathMatcher, widenForConnect } from '../tools/paths/path-matcher.ts';
 import { AuthError } from '../errors.ts';
 import type { ConfigurationError } from '../errors.ts';
@@ -41,11 +42,11 @@ export interface AuthRoute extends OwnPath {
 export function createAuthRouter(parts: Omit<Adapter, 'ownPaths'>, ownRoutes: readonly AuthRoute[]): Router {
   const routes: readonly AuthRoute[] = [...ownRoutes, ...assetRoutes(parts.stylesheetPath)];
   const routeAt = new Map(routes.map((route) => [comparablePath(route.path), route]));
-  const { secondFactor, now } = parts;
   const definition: Adapter = {
     ...parts,
     ownPaths: routeAt,
-    secondFactor: secondFactor === undefined ? undefined : rememberFactors(secondFactor, now),
+    warnsOfPlainCookies: parts.cookieOptions.secure === undefined && isProduction(),
+    secondFactor: parts.secondFactor && rememberFactors(parts.secondFactor, parts.now),
   };
   const inExpress = createPathMatcher(definition.protectedRoutes);
   const inConnect = createPathMatcher(widenForConnect(definition.protectedRoutes));

@@ -1,6 +1,8 @@
 import * as v from 'valibot';
 import { isRecord } from '../tools/json.ts';
 import { didYouMean, nearestName } from '../nearest.ts';
+import { setVariable, valueOf } from '../tools/environment.ts';
+import type { Environment } from '../tools/environment.ts';
 import { nodeProblem } from '../tools/node-version.ts';
 import { ConfigurationError } from '../errors.ts';
 import { expressProblems } from '../http/express.ts';
@@ -8,8 +10,6 @@ import { unreadEnvFile } from './env-file.ts';
 import { carryFormer, formerOptions } from './former.ts';
 import type { Carried } from './former.ts';
 import { pathClashes, withPrefix } from './paths.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The environment variables of each option. */
 type Variables = Readonly<Record<string, readonly string[]>>;
@@ -103,21 +103,6 @@ function complete(
 
 function withoutUndefined(options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-}
-
-/** The first of these variables that is set. */
-export function setVariable(environment: Environment, names: readonly string[]): string | undefined {
-  return names.find((name) => valueOf(environment[name]) !== '');
-}
-
-export function isProduction(environment: Environment): boolean {
-  return valueOf(environment['NODE_ENV']) === 'production';
-}
-
-/** Without blanks and line breaks around it, nor the quotes that Docker's env files and dashboards keep. */
-export function valueOf(text = ''): string {
-  const value = text.trim();
-  return /^(["'])(.*)\1$/s.exec(value)?.[2]?.trim() ?? value;
 }
 
 /** What a schema finds wrong, each with its option, as it was written, and environment variables. */

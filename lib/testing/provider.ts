@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { JSONWebKeySet, JWTPayload } from 'jose';
+import { isProduction } from '../tools/environment.ts';
 import { isRecord, parseJson } from '../tools/json.ts';
 import { ConfigurationError } from '../errors.ts';
 
@@ -86,7 +87,7 @@ export function createSigningKey(alg: 'RS256' | 'ES256') {
  * @throws {ConfigurationError} with `NODE_ENV=production`
  */
 export function refuseInProduction(): void {
-  if (process.env['NODE_ENV'] !== 'production') return;
+  if (!isProduction()) return;
   throw new ConfigurationError('express-auth-adapters/testing', [
     'makes sessions of people who never signed in, so it refuses to run with NODE_ENV=production; import it from tests only',
   ]);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { parseEnv } from 'node:util';
 import { env as backendVariables, named } from '../../backend/option-schema.ts';
 import { b2bVariables } from '../../b2b/options.ts';
-import { setVariable } from '../../options/read.ts';
+import { setVariable } from '../../tools/environment.ts';
 import type { AdapterName } from '../../types.ts';
 
 interface Needed {

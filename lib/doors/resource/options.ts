@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import * as v from 'valibot';
+import { isProduction } from '../../tools/environment.ts';
 import { isRecord } from '../../tools/json.ts';
 import { createPathMatcher } from '../../tools/paths/path-matcher.ts';
 import { ConfigurationError } from '../../errors.ts';
@@ -161,7 +162,7 @@ function resourceProblems({ authorizationServer, appBaseUrl, ownPaths }: Adapter
       (route) =>
         `path covers '${route.path}', which is ${route.option ?? 'a file for the pages'} of the adapter; choose another path`,
     ),
-    ...(isFixed || process.env['NODE_ENV'] !== 'production'
+    ...(isFixed || !isProduction()
       ? []
       : [
           'in production the audience must not follow the Host header, which callers choose; set appBaseUrl of the adapter, or audience here',

@@ -104,20 +104,35 @@ export function findMisuse(request: Passed, isNew: boolean): ConfigurationError 
 }
 
 /**
- * Why no adapter has seen a request, where the application contains one: it is mounted below a path that the request's is not below.
+ * Why no adapter has seen a request, where the application contains one: it is mounted below a path that the request's is not below, or
+ * after the handler that asks for it.
  *
+ * @param first the first of those that it has passed
  * @returns `undefined` where there is none, or where the stack is unknown, as under Connect
  */
-export function mountedElsewhere(req: HostRequest, adapter: Adapter['adapter'] | undefined): string | undefined {
+export function mountedElsewhere(
+  req: HostRequest,
+  adapter: Adapter['adapter'] | undefined,
+  first?: Passed,
+): string | undefined {
   const path = pathOf(requestTarget(req));
-  const found = stackedAdapters(req.app).find(
-    ({ definition, restOf }) => (adapter === undefined || definition.adapter === adapter) && restOf(path) === undefined,
+  const all = stackedAdapters(req.app).filter(
+    ({ definition }) => (adapter === undefined || definition.adapter === adapter) && !hasPassed(first, definition),
   );
+  const found = all.find(({ restOf }) => restOf(path) !== undefined) ?? all[0];
   if (found === undefined) return undefined;
-  const { definition } = found;
-  const prefix = definition.parts.find(prefixPart);
+  const { definition, restOf } = found;
+  const { name, parts } = definition;
+  if (restOf(path) !== undefined) return `${name}() is mounted after this handler; mount it above, with app.use()`;
+  const prefix = parts.find(prefixPart);
   const where = prefix === undefined ? 'below a path' : `under ${prefix}`;
-  return `${definition.name}() is mounted ${where}: requests to ${path} do not pass it; mount it at the root, and use pathPrefix to move its routes`;
+  return `${name}() is mounted ${where}: requests to ${path} do not pass it; mount it at the root, and use pathPrefix to move its routes`;
+}
+
+function hasPassed(first: Passed | undefined, definition: Adapter): boolean {
+  for (let passed = first; passed !== undefined; passed = passed.following)
+    if (passed.definition === definition && passed.isMounted) return true;
+  return false;
 }
 
 /**
