@@ -301,7 +301,9 @@ describe('getSupabaseClient', () => {
       before: (host) => host.get('/early', (req, _res, next) => getSupabaseClient(req).catch(next)),
     });
     const answer = await app.visitor().getJson('/early');
-    expect(answer.json.thrown).toMatch(isExpress ? /; backendAuth\(\) is mounted after this handler/ : /; mount backendAuth\(\) with/);
+    expect(answer.json.thrown).toMatch(
+      isExpress ? /; backendAuth\(\) is mounted after this handler/ : /; mount backendAuth\(\) with/,
+    );
   });
 });
 
