@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-const page = readFileSync('docs/reliability.md', 'utf8');
+const page = readFileSync('docs/contributing/promises.md', 'utf8');
 const promises =
   page
     .split(/^## /m)
