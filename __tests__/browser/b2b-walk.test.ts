@@ -62,6 +62,27 @@ it('leads from the landing page through sign-up to the dashboard', async () => {
   expect(complaints).toEqual([]);
 });
 
+it('finds one of 500 organizations without a script, and signs in to it', async () => {
+  const organizations = Array.from({ length: 500 }, (_, index) => ({
+    id: `org_01JC4XJ2M7Q8T3WZ5R9VKB${String(index).padStart(4, '0')}`,
+    name: index === 477 ? 'Zeta' : `Subsidiary ${index}`,
+  }));
+  const person = { ...demoUsers.personal, id: 'user_01FIVEHUNDRED', firstName: 'Dorothy', organizations };
+  workos().users.set(person.id, person);
+  const plain = await browser.newContext({ baseURL: example.origin, javaScriptEnabled: false });
+  const on = await plain.newPage();
+  await on.goto('/login?returnTo=/dashboard');
+  await chooseUser(on, 'Dorothy Lovelace');
+  expect(await on.getByRole('link', { name: /^Subsidiary / }).count()).toBe(499);
+  await on.getByRole('searchbox', { name: 'Find an organization' }).fill('zeta');
+  await on.keyboard.press('Enter');
+  await on.getByRole('link', { name: 'Zeta' }).click();
+  await on.waitForURL('**/dashboard');
+  expect(await on.getByText(organizations[477]!.id).first().isVisible()).toBe(true);
+  await plain.close();
+  workos().users.delete(person.id);
+});
+
 it('signs in two tabs that started at the same time', async () => {
   const other = await context.newPage();
   await Promise.all([page.goto('/dashboard?tab=1'), other.goto('/dashboard?tab=2')]);
