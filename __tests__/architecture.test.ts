@@ -86,6 +86,10 @@ const namedIn: Readonly<Record<string, { readonly kind: 'room' | 'door'; readonl
     kind: 'room',
     files: ['backend/features.ts', 'backend/option-schema.ts', 'backend/pages/text.ts', 'backend/index.ts'],
   },
+  http: {
+    kind: 'room',
+    files: ['b2b/features.ts', 'b2b/options.ts', 'backend/features.ts', 'backend/option-schema.ts'],
+  },
   doors: { kind: 'door', files: ['every-entry.ts', 'backend/index.ts'] },
 };
 const { notRooms }: { readonly notRooms: readonly string[] } = JSON.parse(readFileSync('tools/house.json', 'utf8'));

@@ -87,7 +87,10 @@ export interface B2bSession {
   readonly impersonator?: Impersonator;
   readonly accessToken: string;
   readonly claims: B2bClaims;
-  /** When the access token expires, in milliseconds since the epoch. The session itself is renewed before that matters. */
+  /**
+   * When the access token expires, or the session reaches `idleTimeout` or `sessionMaxAge`, in milliseconds since the epoch. The session
+   * itself is renewed before that matters.
+   */
   readonly expiresAt: number;
 }
 
@@ -110,7 +113,10 @@ export interface BackendSession {
   readonly user: BackendUser;
   readonly accessToken: string;
   readonly claims: AccessTokenClaims;
-  /** When the access token expires, in milliseconds since the epoch. The session itself is renewed before that matters. */
+  /**
+   * When the access token expires, or the session reaches `idleTimeout` or `sessionMaxAge`, in milliseconds since the epoch. The session
+   * itself is renewed before that matters.
+   */
   readonly expiresAt: number;
 }
 
@@ -252,7 +258,7 @@ export type AuthEvent = EventBase &
     | ({ readonly type: 'signed_in' } & EventSubject)
     | ({ readonly type: 'signed_out' } & EventSubject)
     | ({ readonly type: 'session_refreshed' } & EventSubject)
-    /** The provider ended the session for good (revoked, banned, refresh token spent); the cookie is cleared. */
+    /** The provider ended the session for good (revoked, banned, refresh token spent), or it reached `idleTimeout` or `sessionMaxAge`; the cookie is cleared. */
     | ({ readonly type: 'session_ended'; readonly reason: string } & EventSubject)
     /**
      * The provider could not be asked; the session is kept. `reason`: `rate_limited`, `timeout` (the call goes on), `unanswered`,

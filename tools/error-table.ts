@@ -25,7 +25,7 @@ const events: EventRows = {
   signed_out: { when: 'A user signed out here.', fields: subject },
   session_refreshed: { when: 'An access token was renewed.', fields: subject },
   session_ended: {
-    when: 'The provider ended the session for good: revoked, banned, refresh token spent. The cookie is cleared.',
+    when: 'The provider ended the session for good (revoked, banned, refresh token spent), or it reached `idleTimeout` or `sessionMaxAge`. The cookie is cleared.',
     fields: { ...subject, reason: "the provider's code" },
   },
   refresh_failed: {

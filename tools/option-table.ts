@@ -63,8 +63,8 @@ const groups: readonly Group[] = [
   {
     title: 'Sessions',
     both: ['coordinator', 'refreshWindow'],
-    b2bAuth: ['sessionMaxAge', 'cookieName', 'cookieOptions'],
-    backendAuth: ['cookieName', 'cookieOptions', 'keepProviderTokens'],
+    b2bAuth: ['sessionMaxAge', 'idleTimeout', 'cookieName', 'cookieOptions'],
+    backendAuth: ['sessionMaxAge', 'idleTimeout', 'cookieName', 'cookieOptions', 'keepProviderTokens'],
   },
   {
     title: 'Network',

@@ -1,9 +1,6 @@
 import { adapters } from '../support/apps-under-test.ts';
 import type { AppUnderTest } from '../support/apps-under-test.ts';
-import { closeAfterEach } from '../support/close-after-each.ts';
-import { startB2bApp } from '../support/b2b-app.ts';
 import { until } from '../support/until.ts';
-import type { B2bApp } from '../support/b2b-app.ts';
 
 describe.each(adapters)('$name with a token that expires soon', ({ start }) => {
   let app: AppUnderTest;
@@ -42,34 +39,4 @@ describe.each(adapters)('$name with a token that expires soon', ({ start }) => {
       expect(app.refreshes().length).toBeLessThanOrEqual(2);
     },
   );
-});
-
-describe('b2bAuth with an absolute lifetime', () => {
-  const closed = closeAfterEach();
-  const sessionMaxAge = 1_000;
-
-  async function asks(app: B2bApp, count: number) {
-    const visitor = await app.signedIn();
-    const statuses: number[] = [];
-    for (let time = 0; time < count; time += 1) {
-      statuses.push((await visitor.getJson('/api/me')).status);
-      app.clock.advance(100_000);
-    }
-    return { visitor, statuses };
-  }
-
-  it.each([0, 10_000])('ends the session on time, whatever was refreshed (%d cached)', async (maxCachedSessions) => {
-    const app = await closed(startB2bApp({ options: { sessionMaxAge, maxCachedSessions } }));
-    app.workos.switches.accessTokenTtlSeconds = 350;
-    const { visitor, statuses } = await asks(app, 11);
-    expect(statuses).toEqual([...Array.from({ length: 10 }, () => 200), 401]);
-    expect(visitor.cookies.size).toBe(0);
-    expect(app.events.at(-1)).toMatchObject({ type: 'session_rejected', reason: 'session_max_age' });
-  });
-
-  it('keeps a session without a start time', async () => {
-    const app = await closed(startB2bApp());
-    const { statuses } = await asks(app, 11);
-    expect(new Set(statuses)).toEqual(new Set([200]));
-  });
 });

@@ -34,6 +34,7 @@ function setUp({ left = [], verdict = { kind: 'live', session: ada }, fits = tru
   const facts = { sessionId: 'new', userId: 'ada', beganAt: 7, issuedAt: 0 };
   const context: SignInContext<Content, Session> = {
     source: {
+      isSealed: true,
       verify(content, origin) {
         steps.push(`verify ${content} of ${origin === 'provider' ? 'the provider' : 'a request'}`);
         return Promise.resolve(verdict);

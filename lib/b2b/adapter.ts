@@ -16,6 +16,7 @@ import type { Emit } from '../session/events.ts';
 import { callbackRoute } from './callback.ts';
 import { authkitServer } from './authorization-server.ts';
 import { b2bPart, createB2bContext } from './context.ts';
+import type { SourcePart } from './feature.ts';
 import { features } from './features.ts';
 import { readB2bOptions } from './options.ts';
 import type { B2bAuthOptions, B2bOptions } from './options.ts';
@@ -38,7 +39,8 @@ export function b2bAuth(options?: B2bAuthOptions): Router {
 
 /** For tests, which change what no option does. */
 export function b2bRouter(settings: B2bOptions): Router {
-  const context = createB2bContext(settings);
+  const added = Object.assign({}, ...features.map((feature) => feature.source?.(settings))) as SourcePart;
+  const context = createB2bContext(settings, added);
   const { source, resolver, emit, explain } = context;
   const parts = new Parts();
   parts.set(b2bPart, context);

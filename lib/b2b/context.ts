@@ -19,8 +19,8 @@ export type B2bContext = ReturnType<typeof createB2bContext>;
 /** The context of `b2bAuth`, among the parts of its adapter. */
 export const b2bPart = partKey<B2bContext>('b2b');
 
-/** Shared by the routes of one `b2bAuth()`. */
-export function createB2bContext(settings: B2bOptions) {
+/** Shared by the routes of one `b2bAuth()`. @param added what its rooms add to the source of the sessions */
+export function createB2bContext(settings: B2bOptions, added: Pick<B2bSource, 'lifetime'>) {
   const { fetch, now, timeoutMs } = settings;
   const explain = createExplain('b2b');
   const emit = createEmit('b2b', settings.onEvent, explain, now);
@@ -37,6 +37,7 @@ export function createB2bContext(settings: B2bOptions) {
   const source: B2bSource = {
     ...createB2bSource(settings, seal, createKeySet({ ...keys, url: provider.jwksUrl }), provider),
     verifyForResource: createVerifyForResource(settings, keys),
+    ...added,
   };
   const { sameSite } = cookieAttributes(settings.cookieOptions, settings.cookieName);
   return {

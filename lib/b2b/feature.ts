@@ -2,17 +2,22 @@ import type { AuthenticationResponse } from '@workos-inc/node';
 import type { Reply } from '../http/reply.ts';
 import type { AuthRequest } from '../http/request.ts';
 import type { AuthRoute } from '../http/router.ts';
-import type { ClientFacts } from '../session/source.ts';
+import type { ClientFacts, SessionSource } from '../session/source.ts';
 import type { B2bContext } from './context.ts';
 import type { Flow } from './flow-cookie.ts';
+import type { B2bOptions } from './options.ts';
 import type { ProviderFailure } from './provider-errors.ts';
 
 /** A capability of `b2bAuth`. Everything that knows of it lies in its room, the folder that exports this. */
 export interface Feature {
+  /** What it adds to the source of the sessions. */
+  readonly source?: (settings: B2bOptions) => SourcePart;
   readonly routes?: (context: B2bContext) => readonly AuthRoute[];
   /** What it asks the person between WorkOS' refusal of a code and the session: one room has it. */
   readonly question?: Question;
 }
+
+export type SourcePart = Pick<SessionSource<unknown>, 'lifetime'>;
 
 /** A question to the person, while the flow waits with what the room keeps of it. */
 export interface Question {

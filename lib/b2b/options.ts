@@ -32,6 +32,7 @@ import type { OnError } from '../http/adapter.ts';
 import type { SignOutOf } from '../http/sign-out-hook.ts';
 import type { SharedCoordinator } from '../session/coordinator.ts';
 import type { B2bSession, OnEvent } from '../types.ts';
+import { lifetimeEntries } from '../http/lifetime/options.ts';
 import { organizationsPaths } from './organizations/options.ts';
 
 // Re-exported here so that the declarations of one entry do not reference the package's index,
@@ -215,10 +216,6 @@ const ownEntries = {
   authkitDomain: v.optional(authkitDomain),
   /** Issuers (`iss`) that access tokens may name. Default: any, as the signature comes from the client's own keys. */
   issuer: v.optional(issuers),
-  /** Seconds from sign-in until the session ends for good, regardless of refreshes. Default: never. */
-  sessionMaxAge: v.optional(
-    v.pipe(v.number('must be a number of seconds'), v.minValue(1, 'must be at least 1 second')),
-  ),
   /** What makes the built-in pages (errors, the choice of an organization, signing out) your own. */
   pages: v.optional(group<PagesOptions>(pagesEntries(sharedText, backendTextKeys)), {}),
   /**
@@ -245,12 +242,14 @@ export interface B2bAuthOptions
     FormerB2bOptions,
     FormerPaths<keyof B2bPathsOptions>,
     OptionsOf<typeof ownEntries>,
-    OptionsOf<typeof pathEntries> {}
+    OptionsOf<typeof pathEntries>,
+    OptionsOf<typeof lifetimeEntries> {}
 
 const entries = {
   ...sharedEntries,
   ...formerSharedEntries,
   ...ownEntries,
+  ...lifetimeEntries,
   ...formerB2bEntries,
   ...pathEntries,
 };

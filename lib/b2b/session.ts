@@ -42,7 +42,7 @@ export interface B2bSource extends SessionSource<SealedSession, B2bSession> {
 
 /** WorkOS sessions in a sealed cookie. */
 export function createB2bSource(
-  settings: Pick<B2bOptions, 'clientId' | 'cookieName' | 'cookieOptions' | 'issuer' | 'now' | 'sessionMaxAge'>,
+  settings: Pick<B2bOptions, 'clientId' | 'cookieName' | 'cookieOptions' | 'issuer' | 'now'>,
   seal: Seal,
   keySet: KeySet,
   provider: Pick<Provider, 'refresh'>,
@@ -70,7 +70,6 @@ export function createB2bSource(
       return isAsked && organizationId !== undefined ? { organization_id: organizationId } : {};
     },
     factsOf,
-    validUntil: (content) => validUntilOf(settings, content),
     toStored: storedSession,
     serialize: (content) => JSON.stringify(content),
     deserialize: (message) => parseStoredSession(parseJson(message)),
@@ -107,15 +106,11 @@ function hasLeft(failure: ProviderFailure): boolean {
 }
 
 async function verifySession(
-  options: Pick<B2bOptions, 'clientId' | 'issuer' | 'now' | 'sessionMaxAge'>,
+  { clientId, issuer, now }: Pick<B2bOptions, 'clientId' | 'issuer' | 'now'>,
   content: SealedSession,
   keys: SigningKeys,
   token = readToken(content.accessToken),
 ): Promise<Verdict<B2bSession>> {
-  const { clientId, issuer, now } = options;
-  const validUntil = validUntilOf(options, content);
-  if (validUntil !== undefined && validUntil <= now())
-    return { kind: 'invalid', reason: 'session_max_age', isOver: true };
   const verdict = await verifyAccessToken(token, keys, now);
   if (verdict.kind !== 'valid') return verdict;
   const { claims } = verdict;
@@ -123,15 +118,7 @@ async function verifySession(
   const problem = claimProblem(claims, clientId, issuer);
   if (problem !== undefined) return { kind: 'invalid', reason: problem };
   if (!isOwnSession(claims, clientId)) return { kind: 'invalid', reason: 'no_session' };
-  return { kind: 'live', session: cookieSession(content, claims), ...defined({ validUntil }) };
-}
-
-/** In milliseconds since the epoch; `undefined` without `sessionMaxAge`, or without a known start. */
-function validUntilOf(
-  { sessionMaxAge }: Pick<B2bOptions, 'sessionMaxAge'>,
-  { signedInAt }: SealedSession,
-): number | undefined {
-  return sessionMaxAge === undefined || signedInAt === undefined ? undefined : (signedInAt + sessionMaxAge) * 1000;
+  return { kind: 'live', session: cookieSession(content, claims) };
 }
 
 /** Any token of this issuer. The guard asks `foreignClient` whose it is, and whether that client may call. */

@@ -9,7 +9,7 @@ import { unlimited } from './forms/attempts.ts';
 import type { BackendContext } from './context.ts';
 import { createSubmitOnce } from './forms/double-submit.ts';
 import { slotsOf } from './feature.ts';
-import type { Feature } from './feature.ts';
+import type { Feature, SourcePart } from './feature.ts';
 import type { RoomParts } from './slots.ts';
 import { createFlowCookies } from './supabase/flow-cookies.ts';
 import { noProviderTokens } from './supabase/issued-tokens.ts';
@@ -18,6 +18,7 @@ import type { BackendOptions } from './options.ts';
 import { englishText } from './pages/text.ts';
 import { createSessionCookie } from './supabase/session-cookie.ts';
 import { createBackendSource } from './supabase/session-source.ts';
+import type { BackendSource } from './supabase/session-source.ts';
 import { createSupabase } from './supabase/supabase.ts';
 import { createTokenVerifier } from './supabase/verify-token.ts';
 
@@ -42,7 +43,10 @@ export function createContext(settings: BackendOptions, features: readonly Featu
   const issuers = [`${url}/auth/v1`, ...settings.issuer];
   const tokens = createTokenVerifier(keySet, (token) => supabase.introspect(token), issuers, now);
   const cookie = createSessionCookie(cookieName, cookieOptions, issuers);
-  const source = createBackendSource(cookie, tokens, supabase);
+  const source: BackendSource = {
+    ...createBackendSource(cookie, tokens, supabase),
+    ...(Object.assign({}, ...features.map((feature) => feature.source?.(settings))) as SourcePart),
+  };
   const writer = createSessionWriter(source, emit);
   const resolver = createSessions(source, { ...settings, emit, background });
 

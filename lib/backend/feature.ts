@@ -1,6 +1,7 @@
 import type { Adapter } from '../http/adapter.ts';
 import type { AuthRoute } from '../http/router.ts';
 import type { Emit } from '../session/events.ts';
+import type { SessionSource } from '../session/source.ts';
 import type { BackendContext } from './context.ts';
 import type { BackendOptions } from './options.ts';
 import type { RoomParts, SignInPart, SignInStep, Slots, Ways } from './slots.ts';
@@ -15,11 +16,15 @@ export interface Feature {
   readonly step?: (settings: BackendOptions) => SignInStep | undefined;
   /** Its paths that the kernel's pages lead to. */
   readonly ways?: (settings: BackendOptions) => Ways;
+  /** What it adds to the source of the sessions. */
+  readonly source?: (settings: BackendOptions) => SourcePart;
   /** Parts of the context, in place of those of the kernel that do nothing. */
   readonly parts?: (base: PartsBase) => Partial<RoomParts>;
   /** What guards and replies ask of it. */
   readonly adapter?: (backend: BackendContext) => AdapterSlots;
 }
+
+export type SourcePart = Pick<SessionSource<unknown>, 'lifetime'>;
 
 export type AdapterSlots = Partial<Pick<Adapter, 'keepsOpener' | 'secondFactor'>>;
 

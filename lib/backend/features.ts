@@ -1,3 +1,4 @@
+import { lifetime } from '../http/lifetime/index.ts';
 import { confirm } from './confirm/index.ts';
 import { consent } from './consent/index.ts';
 import { emailCode } from './email-code/index.ts';
@@ -26,4 +27,5 @@ export const features: readonly Feature[] = [
   consent,
   throttle,
   providerTokens,
+  lifetime,
 ];

@@ -26,6 +26,7 @@ import type { OnError } from '../http/adapter.ts';
 import type { SignOutOf } from '../http/sign-out-hook.ts';
 import type { SharedCoordinator } from '../session/coordinator.ts';
 import type { BackendIdentity, BackendSession, OnEvent, ProviderTokens } from '../types.ts';
+import { lifetimeEntries } from '../http/lifetime/options.ts';
 import { pagesEntries } from '../pages/options.ts';
 import type { PagesOptions } from '../pages/options.ts';
 import { confirmPaths } from './confirm/options.ts';
@@ -258,7 +259,8 @@ export interface BackendAuthOptions
     OptionsOf<typeof ssoEntries>,
     OptionsOf<typeof consentEntries>,
     OptionsOf<typeof providerTokensEntries>,
-    OptionsOf<typeof throttleEntries> {}
+    OptionsOf<typeof throttleEntries>,
+    OptionsOf<typeof lifetimeEntries> {}
 
 const entries = {
   ...sharedEntries,
@@ -273,6 +275,7 @@ const entries = {
   ...consentEntries,
   ...providerTokensEntries,
   ...throttleEntries,
+  ...lifetimeEntries,
 };
 
 export const backendSchema = v.strictObject(entries);

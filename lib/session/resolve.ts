@@ -65,6 +65,8 @@ interface Over<Content> {
   readonly reason: string;
   /** The session, where it was ours and has ended for certain: its cookies are deleted. */
   readonly ended?: Candidate<Content> | undefined;
+  /** Whether it has reached its lifetime. */
+  readonly isAged?: boolean | undefined;
   readonly signIn?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -92,7 +94,7 @@ export function createResolve<Content>(context: SessionContext<Content>, renew: 
     const last = over.at(-1);
     const reason = last?.reason ?? (read.kind === 'unreadable' ? read.reason : 'unknown');
     if (reason === 'replaced' || reason === 'superseded') return signedOut;
-    reportOnce(read, request.cookieHeader, reason);
+    reportOnce(read, request.cookieHeader, reason, last);
     const ended = over.flatMap((finding) => finding.ended ?? []);
     // Another site's cookies must not cost a session that was not looked at.
     const isKept = (read.kind === 'stored' && read.isKept === true) || findings.some(({ kind }) => kind === 'skipped');
@@ -196,8 +198,10 @@ async function look<Content>(
   const check = isProven && !source.isSealed ? await revocations.check(keys) : before;
   const { standing, checkedAt, isConfirmed } = check;
   if (isRevocation(standing)) return { kind: 'over', reason: standing, ended: candidate };
-  if (verdict.kind === 'invalid')
-    return { kind: 'over', reason: verdict.reason, ended: verdict.isOver === true ? candidate : undefined };
+  if (verdict.kind === 'invalid') {
+    const { reason, isAged, isOver } = verdict;
+    return { kind: 'over', reason, isAged, ended: isOver === true ? candidate : undefined };
+  }
   // Only we can have sealed it, so it is ours even if its key is no longer published: the provider decides.
   const renewable = { kind: 'renewable' as const, candidate, isVerified: isProven || source.isSealed };
   // Without its session: outdated claims are not trusted during an outage either.
@@ -207,10 +211,17 @@ async function look<Content>(
   // A second factor or another library may have renewed it, not a request to this package.
   await revocations.extend(keys, session);
   if (!isConfirmed) unconfirmed.add(session);
-  if (standing === 'spent' || isRenewalUrgent(session.claims, now())) return { ...renewable, alive: session };
+  if (standing === 'spent' || isDue(verdict, now())) return { ...renewable, alive: session };
   cacheSession(context, request.cookieHeader, candidate.cookie, { ...verdict, keys, checkedAt });
   return { kind: 'resolved', resolution: await renewAhead(context, renew, { candidate, session }, request) };
 }
+
+/** Whether a token is renewed before it is used. */
+function isDue({ session, renewalDueAt: dueAt = Infinity }: LiveVerdict, now: number): boolean {
+  return dueAt <= now || isRenewalUrgent(session.claims, now);
+}
+
+type LiveVerdict = Extract<Verdict, { kind: 'live' }>;
 
 /** Anyone can forge an unsealed cookie, so only what this process knows counts until it is verified. */
 function checkUnverified<Content>(
@@ -289,13 +300,20 @@ function cacheSession<Content>(
     keys,
     checkedAt,
     validUntil = session.expiresAt,
-  }: Extract<Verdict, { kind: 'live' }> & Pick<VerifiedSession, 'keys' | 'checkedAt'>,
+    renewalDueAt: isDueAt = Infinity,
+  }: LiveVerdict & Pick<VerifiedSession, 'keys' | 'checkedAt'>,
 ): void {
   // Only the cookie that `findCookie` returns; a duplicate would only occupy an entry.
   if (source.findCookie(cookieHeader) !== cookie) return;
   const dueAt = renewalDueAt(session.claims, Math.max(refreshWindowMs, urgentWindowMs));
-  const until = Math.min(validUntil, session.expiresAt, dueAt);
+  const until = Math.min(validUntil, session.expiresAt, dueAt, isDueAt);
   cache.add(cookie, { session, keys, validUntil: until, checkedAt, changes: unseen });
+}
+
+/** A session that is ours and has reached its lifetime was no mistake of anyone's. */
+function eventOf<Content>({ isAged, ended }: Partial<Over<Content>> = {}) {
+  if (isAged !== true || ended === undefined) return { type: 'session_rejected' as const };
+  return { type: 'session_ended' as const, ...defined({ userId: ended.userId, sessionId: ended.sessionId }) };
 }
 
 /** How long a rejected cookie is not reported again, in milliseconds. */
@@ -305,13 +323,13 @@ const maxRejected = 10_000;
 /** A client that keeps a rejected cookie is reported once, not with every request. */
 function createRejectionReport<Content>({ source, emit, now }: SessionContext<Content>) {
   const rejected = createBoundedMap<true>({ max: maxRejected, ttlMs: rejectedMs, now });
-  return (read: FoundCookies<Content>, cookieHeader: string, reason: string): void => {
+  return (read: FoundCookies<Content>, cookieHeader: string, reason: string, over?: Over<Content>): void => {
     const cookies = read.kind === 'stored' ? read.candidates.map(({ cookie }) => cookie) : [];
     const rest = cookies.length === 0 ? [source.findCookie(cookieHeader) ?? cookieHeader] : cookies;
     const key = createHash('sha256')
       .update([reason, ...rest].join('\n'))
       .digest('base64url');
-    if (!rejected.has(key)) emit({ type: 'session_rejected', reason });
+    if (!rejected.has(key)) emit({ ...eventOf(over), reason });
     rejected.set(key, true);
   };
 }

@@ -203,8 +203,7 @@ function createWatchSession<Content>(
     // The cookie may still hold a token that this session has replaced.
     const isOfToken = found?.token.text === session.accessToken;
     const pair = found !== undefined && isOfToken ? holderOf(source, found).pair : undefined;
-    const validUntil = found && source.validUntil?.(found.content);
-    const { stop, checked } = watch({ facts, session, pair, validUntil, ...options }, onEnd);
+    const { stop, checked } = watch({ facts, session, pair, ...options }, onEnd);
     await checked;
     return stop;
   };

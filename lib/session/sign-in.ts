@@ -6,7 +6,7 @@ import type { Allowance } from './allowance.ts';
 import type { Emit } from './events.ts';
 import type { SessionResolver } from './sessions.ts';
 import type { EndedSession } from './sign-out.ts';
-import { verdictReason } from './source.ts';
+import { verdictReason, verifyStored } from './source.ts';
 import type { SessionSource, SessionWriter } from './source.ts';
 
 /**
@@ -14,7 +14,7 @@ import type { SessionSource, SessionWriter } from './source.ts';
  * runs once and writes no cookie; the second, `placeSession`, runs for every response that shares it, such as those of a double click.
  */
 export interface SignInContext<Content, S extends Session> {
-  readonly source: Pick<SessionSource<Content, S>, 'verify' | 'factsOf' | 'toStored'>;
+  readonly source: Pick<SessionSource<Content, S>, 'verify' | 'factsOf' | 'toStored' | 'isSealed' | 'lifetime'>;
   readonly writer: SessionWriter<Content>;
   readonly resolver: Pick<SessionResolver<Content>, 'background' | 'replace' | 'beginSession' | 'notePlaced'>;
   readonly emit: Emit;
@@ -64,7 +64,10 @@ export async function verifyIssued<Content, S extends Session>(
   content: Content,
   isBrought = false,
 ): Promise<S> {
-  const verdict = await source.verify(content, 'provider');
+  // What the application brings may be old.
+  const verdict = await (isBrought
+    ? verifyStored(source, source.toStored(content), 'provider')
+    : source.verify(content, 'provider'));
   if (verdict.kind === 'live') return verdict.session;
   throw new AuthError(isBrought ? 'tokens_refused' : 'token_rejected', { reason: verdictReason(verdict) });
 }

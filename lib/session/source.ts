@@ -40,6 +40,8 @@ export type Verdict<S extends Session = Session> =
       readonly session: S;
       /** Milliseconds since the epoch, where the session ends before its token does. */
       readonly validUntil?: number;
+      /** From when on its token is renewed before it is used, in milliseconds since the epoch. Default: by its expiry alone. */
+      readonly renewalDueAt?: number;
     }
   | { readonly kind: 'expired' }
   /** Neither this process nor the issuer can verify the token (any more); its refresh token may prove it. */
@@ -49,7 +51,19 @@ export type Verdict<S extends Session = Session> =
       readonly reason: string;
       /** Whether it was a session of this application and is over. Any other token may be another application's. */
       readonly isOver?: boolean;
+      /** Whether it has reached its lifetime. */
+      readonly isAged?: boolean;
     };
+
+/** How long sessions last, by the times of their tokens. */
+export interface Lifetime {
+  /** When the session is over unless its token is renewed, in milliseconds since the epoch. */
+  endOf(ages: Pick<SessionFacts, 'beganAt' | 'issuedAt'>): number;
+  /** Why it is over; `undefined` where it is not. */
+  overBy(ages: Pick<SessionFacts, 'beganAt' | 'issuedAt'>): string | undefined;
+  /** From when on a session in use renews its token, in milliseconds since the epoch. */
+  renewalDueAt(ages: Pick<SessionFacts, 'issuedAt'>): number;
+}
 
 /** The client data that the provider receives: for its audit log, its risk checks and its rate limits. */
 export interface ClientFacts {
@@ -60,15 +74,39 @@ export interface ClientFacts {
 /** The source of a token: issued just now by the provider, or a request with its allowance for provider calls. */
 export type TokenOrigin = 'provider' | Pick<Allowance, 'spend'>;
 
-/** One session object serves many requests, so it is frozen: one handler's change must not affect another's. */
-export async function verifyStored<Content>(
-  source: SessionSource<Content>,
-  { content, token }: StoredSession<Content>,
+/**
+ * Verifies a browser's session, which may have reached its lifetime. One session object serves many requests, so it is frozen: one
+ * handler's change must not affect another's.
+ */
+export async function verifyStored<Content, S extends Session = Session>(
+  source: LimitedSource<Content, S>,
+  stored: StoredSession<Content>,
   origin: TokenOrigin,
-): Promise<Verdict> {
-  const verdict = await source.verify(content, origin, token);
+): Promise<Verdict<S>> {
+  const verdict = limited(source, stored, await source.verify(stored.content, origin, stored.token));
   if (verdict.kind === 'live') deepFreeze(verdict.session);
   return verdict;
+}
+
+type LimitedSource<Content, S extends Session> = Pick<SessionSource<Content, S>, 'isSealed' | 'lifetime' | 'verify'>;
+
+function limited<Content, S extends Session>(
+  { lifetime, isSealed }: LimitedSource<Content, S>,
+  { beganAt, issuedAt }: StoredSession<Content>,
+  verdict: Verdict<S>,
+): Verdict<S> {
+  if (lifetime === undefined || verdict.kind === 'invalid') return verdict;
+  // Another SDK that reseals a session drops its start.
+  const ages = { issuedAt, beganAt: isSealed && beganAt === 0 ? Infinity : beganAt };
+  const reason = lifetime.overBy(ages);
+  // Anyone can make up an old token that neither side can verify: it is no session, and its cookie stays.
+  if (reason !== undefined)
+    return { kind: 'invalid', reason, isAged: true, isOver: isSealed || verdict.kind !== 'unverifiable' };
+  if (verdict.kind !== 'live') return verdict;
+  const session = Object.assign(verdict.session, {
+    expiresAt: Math.min(verdict.session.expiresAt, lifetime.endOf(ages)),
+  });
+  return { ...verdict, session, renewalDueAt: lifetime.renewalDueAt(ages) };
 }
 
 /** Why a token is invalid, for events. */
@@ -138,8 +176,8 @@ export interface SessionSource<Content, S extends Session = Session> {
   signInAfter?(content: Content, reason: string): Readonly<Record<string, string>>;
   /** The session facts in a token's claims. */
   factsOf(claims: Token['claims']): SessionFacts;
-  /** When the session ends despite renewals, in milliseconds since the epoch; `undefined` where it does not. Omitted where none does. */
-  validUntil?(content: Content): number | undefined;
+  /** Omitted where sessions last as long as the provider renews them. */
+  readonly lifetime?: Lifetime;
   /** The stored form of freshly issued tokens. */
   toStored(content: Content): StoredSession<Content>;
   /** `content` as text for other processes, and back; `undefined` where it is not the adapter's own. */

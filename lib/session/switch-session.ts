@@ -129,7 +129,8 @@ function createRenewStored<Content>(
   const renewIt = async (content: Content, client: ClientFacts): Promise<Renewed<Content> | undefined> => {
     const stored = source.toStored(content);
     const allowance = allowanceOf(client.ipAddress);
-    const verdict = await verifyStored(source, stored, allowance);
+    // A lifetime begins with the session that they lead to.
+    const verdict = await source.verify(content, allowance, stored.token);
     if (verdict.kind === 'invalid') return undefined;
     const isVerified = verdict.kind !== 'unverifiable';
     const keys = revocations.keysOf(stored, undefined);

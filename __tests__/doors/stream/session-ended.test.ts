@@ -276,6 +276,33 @@ describe.each(['b2b', 'backend'] as const)('a stream behind a guard of %s', (nam
   });
 });
 
+describe.each(['b2b', 'backend'] as const)('a stream of %s with idleTimeout', (name) => {
+  it('ends where no request renews the session in time', async () => {
+    const { start, kit, pass } = createStreams(name, { idleTimeout: 200 });
+    const app = await start();
+    const stream = await app.open({ cookie: await kit.cookie() });
+    await pass(199_000);
+    expect(stream.isOpen()).toBe(true);
+    await pass(1_000);
+    await until(() => !stream.isOpen());
+    expect(stream.text()).toBe('open expired');
+  });
+
+  it('goes on while requests renew it, also through another process', async () => {
+    const { start, kit, pass, cookieAfter } = createStreams(name, { idleTimeout: 200, coordinator: createShared() });
+    const [app, other] = [await start(), await start()];
+    const cookie = await kit.cookie();
+    const stream = await app.open({ cookie });
+    await pass(150_000);
+    const renewed = cookieAfter(await other.get('/auth/session', { cookie }), cookie);
+    expect(renewed).not.toBe(cookie);
+    await pass(199_000);
+    expect(stream.isOpen()).toBe(true);
+    await pass(7_000);
+    await until(() => !stream.isOpen());
+  });
+});
+
 it('a stream ends when sessionMaxAge is over, although the session was renewed', async () => {
   const { start, kit, pass, cookieAfter } = createStreams('b2b', { sessionMaxAge: 400 });
   const app = await start();

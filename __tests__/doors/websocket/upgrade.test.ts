@@ -354,24 +354,27 @@ describe('the signal of an upgrade', () => {
     }
   });
 
-  it('aborts when sessionMaxAge ends the session, although its token is valid for longer', async () => {
-    let time = Date.now();
-    const now = () => time;
-    const kit = createB2bTestKit({ now });
-    const auth = b2bAuth({ ...kit.options, sessionMaxAge: 60 });
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date', 'performance'] });
-    try {
-      const { ended } = await authenticateUpgrade(auth, await request(await kit.cookie()));
-      time += 59_000;
-      jest.advanceTimersByTime(59_000);
-      expect(ended.aborted).toBe(false);
-      time += 2_000;
-      jest.advanceTimersByTime(2_000);
-      expect(ended.reason).toMatchObject({ code: 'unauthenticated', reason: 'expired' });
-    } finally {
-      jest.useRealTimers();
-    }
-  });
+  it.each(['sessionMaxAge', 'idleTimeout'])(
+    'aborts when %s ends the session, although its token is valid for longer',
+    async (option) => {
+      let time = Date.now();
+      const now = () => time;
+      const kit = createB2bTestKit({ now });
+      const auth = b2bAuth({ ...kit.options, [option]: 60 });
+      jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date', 'performance'] });
+      try {
+        const { ended } = await authenticateUpgrade(auth, await request(await kit.cookie()));
+        time += 59_000;
+        jest.advanceTimersByTime(59_000);
+        expect(ended.aborted).toBe(false);
+        time += 2_000;
+        jest.advanceTimersByTime(2_000);
+        expect(ended.reason).toMatchObject({ code: 'unauthenticated', reason: 'expired' });
+      } finally {
+        jest.useRealTimers();
+      }
+    },
+  );
 
   it('leaves nothing behind after 10,000 connections', async () => {
     const kit = createB2bTestKit();

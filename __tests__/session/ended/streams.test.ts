@@ -84,16 +84,6 @@ describe('a stream', () => {
     expect(ends).toEqual(['stream expired']);
   });
 
-  it('ends when its session does, whatever renews that', async () => {
-    const { watch, renew, ends, pass } = createProcess();
-    watch('stream', { validUntil: start + 15 * second });
-    await renew(lasting(20));
-    await pass(15 * second - 1);
-    expect(ends).toEqual([]);
-    await pass(1);
-    expect(ends).toEqual(['stream expired']);
-  });
-
   it('goes on by a renewal of another process, also just before its token expires', async () => {
     const shared = createShared();
     const clock = createClock(start);

@@ -13,8 +13,6 @@ export interface WatchTarget {
   readonly session: Session;
   /** Identifies its tokens; `undefined` for a bearer token. */
   readonly pair: string | undefined;
-  /** When it ends despite renewals, in milliseconds since the epoch; omitted where that is not known. */
-  readonly validUntil?: number | undefined;
   /** Whether the watch goes on where a request renews the session. Otherwise it ends when the access token expires. */
   readonly outlivesToken?: boolean;
 }
@@ -105,9 +103,9 @@ export function createSessionWatch(revocations: Revocations, now: () => number):
   };
 
   /** Until when the session lasts, as far as this process knows. In milliseconds since the epoch. */
-  function lastOf({ facts, session, validUntil = Infinity, outlivesToken = false }: WatchTarget): number {
+  function lastOf({ facts, session, outlivesToken = false }: WatchTarget): number {
     const until = outlivesToken ? revocations.lastsUntil(facts, session) : 0;
-    return Math.min(Math.max(session.expiresAt, until), validUntil);
+    return Math.max(session.expiresAt, until);
   }
 }
 

@@ -1,0 +1,210 @@
+import { sealData, unsealData } from 'iron-session';
+import type { SharedAuthOptions } from '../../../lib/options/shared.ts';
+import { currentSession, requireSession } from '../../../lib/index.ts';
+import { ada, postForm, startBackendApp } from '../../support/backend-app.ts';
+import { adapters } from '../../support/apps-under-test.ts';
+import type { AppUnderTest } from '../../support/apps-under-test.ts';
+import { closeAfterEach } from '../../support/close-after-each.ts';
+import { startB2bApp } from '../../support/b2b-app.ts';
+import { sendText } from '../../support/hosts.ts';
+import { until } from '../../support/until.ts';
+import type { Visitor } from '../../support/visitor.ts';
+
+const closed = closeAfterEach();
+const second = 1_000;
+const hour = 3_600;
+const password = 'a password for seals, of 32 characters or more';
+
+interface Lifetimes {
+  readonly sessionMaxAge?: number;
+  readonly idleTimeout?: number;
+}
+
+describe.each(adapters)('$name', ({ start }) => {
+  const startWith = (lifetimes: Lifetimes, options: SharedAuthOptions = {}): Promise<AppUnderTest> =>
+    closed(
+      start({
+        options: { ...options, ...lifetimes },
+        after(host) {
+          host.get('/bearer', requireSession({ credentials: ['bearer'] }), (_req, res) => sendText(res, 'bearer'));
+          host.get('/token', requireSession(), (req, res) => sendText(res, currentSession(req).accessToken));
+        },
+      }),
+    );
+  const sessionEvents = ({ events }: AppUnderTest) =>
+    events.filter(({ type }) => type === 'session_ended' || type === 'session_rejected');
+
+  /** Asks at each of these seconds after the one before. @returns the statuses */
+  async function asks(app: AppUnderTest, visitor: Visitor, seconds: readonly number[]): Promise<number[]> {
+    const statuses: number[] = [];
+    for (const each of seconds) {
+      app.clock.advance(each * second);
+      const refreshed = app.refreshes().length;
+      statuses.push((await visitor.getJson('/api/me')).status);
+      // A renewal in the background ends before the clock goes on.
+      await until(() => sessionEvents(app).length > 0 || app.refreshes().length === refreshed || isQuiet(app));
+    }
+    return statuses;
+  }
+  const isQuiet = (app: AppUnderTest): boolean =>
+    app.eventTypes().filter((type) => type === 'session_refreshed' || type === 'refresh_failed').length >=
+    app.refreshes().length;
+
+  it('ends a session sessionMaxAge after its sign-in, however often it was renewed', async () => {
+    const app = await startWith({ sessionMaxAge: 5 * hour });
+    const visitor = await app.signedIn();
+    app.forget();
+    expect(await asks(app, visitor, [...Array.from({ length: 4 }, () => hour), hour - 1, 1])).toEqual([
+      ...Array.from({ length: 5 }, () => 200),
+      401,
+    ]);
+    expect(app.refreshes().length).toBeGreaterThan(1);
+    expect(visitor.cookies.size).toBe(0);
+    expect(sessionEvents(app)).toMatchObject([{ type: 'session_ended', reason: 'session_max_age' }]);
+  });
+
+  it('counts sessionMaxAge from the newest sign-in', async () => {
+    const app = await startWith({ sessionMaxAge: 5 * hour });
+    const visitor = await app.signedIn();
+    app.clock.advance(4 * hour * second);
+    const again = await app.otherSignedIn();
+    expect((await asks(app, again, [4 * hour]))[0]).toBe(200);
+    expect((await asks(app, visitor, [0]))[0]).toBe(401);
+  });
+
+  it('ends a session after idleTimeout without a request, and asks the provider for nothing', async () => {
+    const app = await startWith({ idleTimeout: 600 });
+    const visitor = await app.signedIn();
+    app.forget();
+    app.clock.advance(600 * second);
+    const answers = [await visitor.getJson('/api/me'), await visitor.getJson('/api/me')];
+    expect(answers.map(({ status }) => status)).toEqual([401, 401]);
+    expect(visitor.cookies.size).toBe(0);
+    expect(app.refreshes()).toEqual([]);
+    expect(sessionEvents(app)).toMatchObject([{ type: 'session_ended', reason: 'idle_timeout' }]);
+    expect(sessionEvents(app)[0]).toHaveProperty('userId');
+  });
+
+  it('sends a signed-out person to sign in and back, as ever', async () => {
+    const app = await startWith({ idleTimeout: 600 });
+    const visitor = await app.signedIn();
+    app.clock.advance(600 * second);
+    const answer = await visitor.get('/api/me');
+    expect([answer.status, new URL(answer.location, app.origin).searchParams.get('returnTo')]).toEqual([
+      307,
+      '/api/me',
+    ]);
+  });
+
+  it('keeps a session in use for as long as it is used', async () => {
+    const app = await startWith({ idleTimeout: 600 });
+    const visitor = await app.signedIn();
+    app.forget();
+    expect(
+      new Set(
+        await asks(
+          app,
+          visitor,
+          Array.from({ length: 20 }, () => 449),
+        ),
+      ),
+    ).toEqual(new Set([200]));
+    expect(
+      new Set(
+        await asks(
+          app,
+          visitor,
+          Array.from({ length: 200 }, () => 10),
+        ),
+      ),
+    ).toEqual(new Set([200]));
+    // Each of the first finds the token due, of the others each fifteenth.
+    expect(app.refreshes().length).toBeLessThanOrEqual(20 + 200 / 15 + 2);
+  });
+
+  it('renews with no window, too', async () => {
+    const app = await startWith({ idleTimeout: 600 }, { refreshWindow: 0 });
+    const visitor = await app.signedIn();
+    expect(
+      new Set(
+        await asks(
+          app,
+          visitor,
+          Array.from({ length: 20 }, () => 449),
+        ),
+      ),
+    ).toEqual(new Set([200]));
+  });
+
+  it('uses a session in an outage until it was idle for long enough', async () => {
+    const app = await startWith({ idleTimeout: 240 });
+    const visitor = await app.signedIn();
+    app.forget();
+    app.fail('refresh', 503);
+    expect(await asks(app, visitor, [70, 70, 99])).toEqual([200, 200, 200]);
+    expect(await asks(app, visitor, [1])).toEqual([401]);
+  });
+
+  it('leaves a bearer token to its own expiry', async () => {
+    const app = await startWith({ idleTimeout: 60, sessionMaxAge: 60 });
+    const visitor = await app.signedIn();
+    const { text: token } = await visitor.get('/token');
+    app.clock.advance(200 * second);
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await fetch(`${app.origin}/bearer`, { headers })).status).toBe(200);
+    expect((await visitor.getJson('/api/me')).status).toBe(401);
+  });
+
+  it('ends at the provider at sign-out what is over here', async () => {
+    const app = await startWith({ idleTimeout: 60 });
+    const visitor = await app.signedIn();
+    app.clock.advance(100 * second);
+    await app.signOut(visitor);
+    expect(visitor.cookies.size).toBe(0);
+    expect(app.eventTypes()).toContain('signed_out');
+  });
+});
+
+it.each([
+  ['has that of its token', {}, 401],
+  ['has none where its token does not say it', { auth_time: null }, 200],
+])('a session of b2bAuth whose start another SDK dropped %s', async (_title, extraClaims, status) => {
+  const app = await closed(startB2bApp({ options: { sessionMaxAge: 600, cookiePassword: password } }));
+  app.workos.switches.extraClaims = extraClaims;
+  const visitor = await app.signedIn();
+  const [name = '', sealed = ''] = [...visitor.cookies].find(([, value]) => value.startsWith('Fe26')) ?? [];
+  const { signedInAt, ...rest } = await unsealData<Record<string, unknown>>(sealed, { password });
+  expect(signedInAt).toEqual(expect.any(Number));
+  visitor.cookies.set(name, await sealData(rest, { password }));
+  app.clock.advance(hour * second);
+  expect((await visitor.getJson('/api/me')).status).toBe(status);
+});
+
+describe('backendAuth', () => {
+  it('waits for a second factor longer than idleTimeout', async () => {
+    const app = await closed(startBackendApp({ options: { idleTimeout: 60 } }));
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = app.visitor();
+    await visitor.postJson('/auth/login', ada);
+    app.clock.advance(300 * second);
+    await postForm(visitor, '/auth/verify', { code: app.supabase.codeOf(factor) });
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+  });
+
+  it('counts no second factor as a sign-in', async () => {
+    const app = await closed(startBackendApp({ options: { sessionMaxAge: 600 } }));
+    const visitor = await app.signedIn();
+    app.clock.advance(500 * second);
+    const factor = app.supabase.addFactor(ada.email);
+    await postForm(visitor, '/auth/verify', { code: app.supabase.codeOf(factor) });
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    app.clock.advance(100 * second);
+    expect((await visitor.getJson('/api/me')).status).toBe(401);
+  });
+
+  it('ends a session whose token does not say when its sign-in was', async () => {
+    const app = await closed(startBackendApp({ options: { sessionMaxAge: 600 } }));
+    const visitor = await app.signedIn({ claims: { amr: undefined } });
+    expect((await visitor.getJson('/api/me')).status).toBe(401);
+  });
+});
