@@ -1,5 +1,5 @@
 /**
- * `npx express-auth-adapters providers`, and `npm run providers [port]` here: the stand-ins without the example app,
+ * `npx express-auth-adapters providers`, and `npm run providers [port]` here: the stand-ins without the tour,
  * for another application on that port (default 3000). Prints the settings for signing in with them.
  */
 import { parseArgs } from 'node:util';
@@ -48,7 +48,7 @@ async function run(port: string | undefined, isEnvWritten: boolean): Promise<voi
     NODE_ENV: process.env['NODE_ENV'],
     PORT: port,
     // This server has no page for the emails.
-    EXAMPLE_CONFIRM_EMAIL: 'false',
+    TOUR_CONFIRM_EMAIL: 'false',
   });
   const kept = keptVariables('.env');
   const tell = (sentence: string): void => console.log(`# ${sentence}`);

@@ -52,8 +52,8 @@ export function readSettings(environment: Environment): Settings {
     );
   }
   if (problems.length > 0 || port === undefined) throw new SettingsError(problems);
-  const confirmsEmail = environment['EXAMPLE_CONFIRM_EMAIL'] !== 'false';
-  const databaseUrl = environment['EXAMPLE_DATABASE_URL'];
+  const confirmsEmail = environment['TOUR_CONFIRM_EMAIL'] !== 'false';
+  const databaseUrl = environment['TOUR_DATABASE_URL'];
   return {
     port,
     isRealWorkos,

@@ -1,19 +1,19 @@
 import { jest } from '@jest/globals';
 import type { BrowserContext, Page } from 'playwright-core';
-import type { RunningExample } from '../../example-app/start.ts';
+import type { RunningTour } from '../../show/start.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
-import { startExampleHere } from '../support/example-app.ts';
+import { startTourHere } from '../support/show.ts';
 
 jest.setTimeout(60_000);
 
 let browser: TestBrowser;
-let example: RunningExample;
+let example: RunningTour;
 let context: BrowserContext;
 let page: Page;
 
 beforeAll(async () => {
-  [browser, example] = await Promise.all([launchBrowser(), startExampleHere()]);
+  [browser, example] = await Promise.all([launchBrowser(), startTourHere()]);
 });
 afterAll(async () => {
   await browser.close();

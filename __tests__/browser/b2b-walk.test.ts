@@ -1,23 +1,23 @@
 import { jest } from '@jest/globals';
 import type { BrowserContext, Page } from 'playwright-core';
 import { demoUsers } from '../../stand-ins/workos/index.ts';
-import type { RunningExample } from '../../example-app/start.ts';
+import type { RunningTour } from '../../show/start.ts';
 import { axeFaults } from '../support/axe.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
-import { startExampleHere } from '../support/example-app.ts';
+import { startTourHere } from '../support/show.ts';
 
 jest.setTimeout(60_000);
 
 let browser: TestBrowser;
-let example: RunningExample;
+let example: RunningTour;
 let context: BrowserContext;
 let page: Page;
 /** The browser's complaints: blocked by a policy, failed scripts, missing files. */
 let complaints: string[];
 
 beforeAll(async () => {
-  [browser, example] = await Promise.all([launchBrowser(), startExampleHere()]);
+  [browser, example] = await Promise.all([launchBrowser(), startTourHere()]);
 });
 afterAll(async () => {
   await browser.close();

@@ -1,25 +1,25 @@
 import type http from 'node:http';
 import { jest } from '@jest/globals';
 import type { BrowserContext, Page } from 'playwright-core';
-import type { RunningExample } from '../../example-app/start.ts';
+import type { RunningTour } from '../../show/start.ts';
 import { axeFaults } from '../support/axe.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
-import { startExampleHere } from '../support/example-app.ts';
+import { startTourHere } from '../support/show.ts';
 import { serve } from '../support/servers.ts';
 import type { RunningServer } from '../support/servers.ts';
 
 jest.setTimeout(60_000);
 
 let browser: TestBrowser;
-let example: RunningExample;
+let example: RunningTour;
 let context: BrowserContext;
 let page: Page;
 /** The browser's complaints: blocked by a policy, failed scripts, missing files. */
 let complaints: string[];
 
 beforeAll(async () => {
-  [browser, example] = await Promise.all([launchBrowser(), startExampleHere()]);
+  [browser, example] = await Promise.all([launchBrowser(), startTourHere()]);
 });
 afterAll(async () => {
   await browser.close();
@@ -37,7 +37,7 @@ afterEach(() => context.close());
 const rememberOffer = (): Promise<void> =>
   context.addCookies([{ name: 'sb-127-auth-token-offer', value: 'passkey', url: example.origin }]);
 
-async function newContext({ origin }: RunningExample): Promise<BrowserContext> {
+async function newContext({ origin }: RunningTour): Promise<BrowserContext> {
   const fresh = await browser.newContext({ baseURL: origin });
   fresh.on('console', (message) => {
     if (message.type() === 'error') complaints.push(message.text());
@@ -115,7 +115,7 @@ it('signs up with a confirmation: the email in the outbox, a button, and the acc
 });
 
 it('signs up without a confirmation if the project requires none', async () => {
-  const open = await startExampleHere({ confirmsEmail: false });
+  const open = await startTourHere({ confirmsEmail: false });
   const there = await newContext(open);
   try {
     const on = await there.newPage();
@@ -235,7 +235,7 @@ describe('sign-out', () => {
     await page.goBack();
     expect(await page.content()).not.toContain(id);
     await page.goto('/account');
-    expect(await heading(page)).toBe('Sign in to Example app');
+    expect(await heading(page)).toBe('Sign in to the tour');
   });
 
   it('reaches the other tab on its next request', async () => {
@@ -245,7 +245,7 @@ describe('sign-out', () => {
     await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.waitForURL((url) => url.pathname !== '/account');
     await other.reload();
-    expect(await heading(other)).toBe('Sign in to Example app');
+    expect(await heading(other)).toBe('Sign in to the tour');
   });
 
   it('keeps the B2B session', async () => {

@@ -7,7 +7,7 @@ import { sendReply } from '../../lib/http/reply.ts';
 import type { Reply } from '../../lib/http/reply.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
-import { startExampleHere } from '../support/example-app.ts';
+import { startTourHere } from '../support/show.ts';
 import { everyPageState } from '../support/built-in-pages.ts';
 import { markdownFiles } from '../support/markdown.ts';
 import { serve } from '../support/servers.ts';
@@ -37,8 +37,8 @@ const pictures = [
   { file: 'second-factor.png', state: 'verify', width: 560, height: 720, colorScheme: 'light' },
 ] as const;
 
-/** The start page of the example app, which is longer than its picture. */
-const example = { file: 'example-app.png', width: 1000, height: 780 };
+/** The start page of the tour, which is longer than its picture. */
+const tour = { file: 'tour.png', width: 1000, height: 780 };
 
 const logo =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="9" fill="#3646c9"/><path d="M9 23V9l14 14V9" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"/></svg>';
@@ -108,9 +108,9 @@ describe('the pictures of the documentation', () => {
     }
   });
 
-  it(`${example.file} shows the start page of the example app`, async () => {
-    const app = await startExampleHere();
-    const { file, width, height } = example;
+  it(`${tour.file} shows the start page of the tour`, async () => {
+    const app = await startTourHere();
+    const { file, width, height } = tour;
     const context = await browser.newContext({ viewport: { width, height }, colorScheme: 'light' });
     const page = await context.newPage();
     await page.goto(app.origin);
@@ -131,7 +131,7 @@ describe('the pictures of the documentation', () => {
       .join('\n');
 
     // `npm run docs:picture` takes README's, of its own example.
-    expect(files.sort()).toEqual([...[...pictures, example].map(({ file }) => file), 'readme.png'].sort());
+    expect(files.sort()).toEqual([...[...pictures, tour].map(({ file }) => file), 'readme.png'].sort());
     expect(files.filter((file) => !new RegExp(`/docs/screenshots/${file}[)"]`).test(text))).toEqual([]);
     expect(bytes).toBeLessThan(maxBytes);
   });

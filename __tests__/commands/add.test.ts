@@ -18,7 +18,7 @@ import type { Surroundings } from '../../lib/commands/add/surroundings.ts';
 import { parseAdd } from '../../lib/commands/add/arguments.ts';
 import { withVariables } from '../../stand-ins/env-file.ts';
 import { newVariables } from '../../stand-ins/variables.ts';
-import { startExampleProcess } from '../support/example-app.ts';
+import { startTourProcess } from '../support/show.ts';
 import { createVisitor } from '../support/visitor.ts';
 import { freePortsInARow } from '../support/servers.ts';
 import { refused, shapes } from './shapes.ts';
@@ -146,8 +146,8 @@ async function signIn(directory: string, { file, starts = file }: Shape, adapter
   mkdirSync(join(directory, 'node_modules'));
   symlinkSync(join(process.cwd(), 'node_modules/express'), join(directory, 'node_modules/express'));
   const port = String(await freePortsInARow(1));
-  const providers = startExampleProcess({}, [`${process.cwd()}/bin/cli.ts`, 'providers', port], directory);
-  const app = startExampleProcess({ PORT: port }, ['--env-file=.env', starts], directory);
+  const providers = startTourProcess({}, [`${process.cwd()}/bin/cli.ts`, 'providers', port], directory);
+  const app = startTourProcess({ PORT: port }, ['--env-file=.env', starts], directory);
   try {
     await Promise.all([providers.printed('# Supabase'), app.printed('Listening')]);
     const visitor = createVisitor(`http://localhost:${port}`);

@@ -20,14 +20,14 @@ const words = {
 } as const;
 
 type Word = keyof typeof words;
-type Area = 'lib' | 'docs' | 'example app' | 'tools' | 'tests';
+type Area = 'lib' | 'docs' | 'examples' | 'tools' | 'tests';
 
 /** How often each word may occur in an area; 0 where it is not listed. A limit may fall, and never rises. */
 const limits: Readonly<Record<Area, Partial<Record<Word, number>>>> = {
   lib: {},
   // A German text of the example for translations.
   docs: { 'British spelling': 1 },
-  'example app': {},
+  examples: {},
   // The word of Stryker's reports.
   tools: { mutants: 2 },
   tests: {},
@@ -64,7 +64,7 @@ const areas: Readonly<Record<Area, readonly Text[]>> = {
     'bench/*.md',
     '.github/**/*.{md,yml}',
   ).flatMap(lines),
-  'example app': pathsOf('example-app/**/*.{ts,js,md}', 'stand-ins/**/*.{ts,js,md}').flatMap(lines),
+  examples: pathsOf('{example-app,show}/**/*.{ts,js,mjs,md}', 'stand-ins/**/*.{ts,js,md}').flatMap(lines),
   tools: pathsOf('tools/*.{js,ts}', 'bench/*.ts', 'bench/variants/*.js', '.ci/*').flatMap(lines),
   tests: pathsOf('__tests__/**/*.{ts,js}')
     .filter((path) => !otherWords.includes(path))

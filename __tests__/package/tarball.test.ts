@@ -43,7 +43,7 @@ describe('the packed tarball', () => {
       'skills',
     ]);
     const internal =
-      /stand-in|example-app|\.test\.|docs\/(?:README|comparison|contributing|faq|moving|other-services|recipes|security|texts|troubleshooting)|\.map$|\.png$|\.ts$(?<!\.d\.ts)/;
+      /stand-in|example-app|^show\/|\.test\.|docs\/(?:README|comparison|contributing|faq|moving|other-services|recipes|security|texts|troubleshooting)|\.map$|\.png$|\.ts$(?<!\.d\.ts)/;
     expect(tarball.files.filter((path) => internal.test(path))).toEqual([]);
     expect(tarball.size).toBeLessThan(500_000);
   });

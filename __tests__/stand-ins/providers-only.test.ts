@@ -6,16 +6,16 @@ import { parseEnv } from 'node:util';
 import express from 'express';
 import { b2bAuth } from '../../lib/b2b/index.ts';
 import { backendAuth } from '../../lib/backend/index.ts';
-import { startExampleProcess } from '../support/example-app.ts';
-import type { ExampleProcess } from '../support/example-app.ts';
+import { startTourProcess } from '../support/show.ts';
+import type { TourProcess } from '../support/show.ts';
 import { serve } from '../support/servers.ts';
 import { createVisitor } from '../support/visitor.ts';
 
-let providers: ExampleProcess;
+let providers: TourProcess;
 afterEach(() => providers.stop());
 
-const start = (...args: readonly string[]): ExampleProcess =>
-  (providers = startExampleProcess({}, ['stand-ins/providers-only.ts', ...args]));
+const start = (...args: readonly string[]): TourProcess =>
+  (providers = startTourProcess({}, ['stand-ins/providers-only.ts', ...args]));
 
 /** What a shell would have in its environment after the printed lines were pasted into it. */
 function exported(output: string): Record<string, string> {
@@ -89,7 +89,7 @@ it('has an OAuth provider of each name, and a callback on each path, as applicat
 it('writes the settings to .env in the current folder, and reports it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'providers-'));
   try {
-    providers = startExampleProcess({}, [`${process.cwd()}/bin/cli.ts`, 'providers', '3999', '--env'], folder);
+    providers = startTourProcess({}, [`${process.cwd()}/bin/cli.ts`, 'providers', '3999', '--env'], folder);
     await providers.printed('# Supabase');
     expect(providers.output()).toContain('# .env is new: it sets B2B_CLIENT_ID, B2B_API_KEY');
     const variables = parseEnv(readFileSync(join(folder, '.env'), 'utf8'));
@@ -105,7 +105,7 @@ it('writes the settings to .env in the current folder, and reports it', async ()
 it('uses the settings in .env again, and writes them anew where another program has a port', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'providers-'));
   const run = async (...args: readonly string[]) => {
-    providers = startExampleProcess({}, [`${process.cwd()}/bin/cli.ts`, 'providers', '3999', ...args], folder);
+    providers = startTourProcess({}, [`${process.cwd()}/bin/cli.ts`, 'providers', '3999', ...args], folder);
     await providers.printed('# Supabase');
     return { ...parseEnv(readFileSync(join(folder, '.env'), 'utf8')) };
   };

@@ -7,7 +7,7 @@ export interface MarkdownFile {
 
 /** Every page that a reader may open, the generated API reference aside. */
 export function markdownFiles(): MarkdownFile[] {
-  return globSync(['*.md', 'docs/**/*.md', 'skills/**/*.md', 'example-app/**/*.md', 'bench/*.md'], {
+  return globSync(['*.md', 'docs/**/*.md', 'skills/**/*.md', 'example-app/**/*.md', 'show/**/*.md', 'bench/*.md'], {
     exclude: (path) => path.includes('node_modules') || path.startsWith('docs/api'),
   }).map((path) => ({ path, text: readFileSync(path, 'utf8') }));
 }

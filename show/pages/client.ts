@@ -1,4 +1,5 @@
 import type { Credentials } from '../../stand-ins/supabase/index.ts';
+import { codeBlock } from './code.ts';
 import { html } from './html.ts';
 import { page } from './layout.ts';
 
@@ -13,11 +14,13 @@ export function clientPage(demo: Credentials | undefined): string {
 <div class="columns">
 <section class="card" aria-labelledby="b2b-client">
 <h2 id="b2b-client">B2B</h2>
-<pre><code>import { createB2bClient }
-  from 'express-auth-adapters/client';
+${codeBlock(
+  `import { createB2bClient } from 'express-auth-adapters/client';
 
 const auth = createB2bClient();
-const { data, error } = await auth.session();</code></pre>
+const { data, error } = await auth.session();`,
+  'Calls of the B2B client',
+)}
 <div class="buttons">
 <button data-call="b2b.session">session()</button>
 <button data-call="b2b.login" class="quiet">login()</button>
@@ -27,12 +30,14 @@ const { data, error } = await auth.session();</code></pre>
 </section>
 <section class="card" aria-labelledby="backend-client">
 <h2 id="backend-client">Backend</h2>
-<pre><code>import { createBackendClient }
-  from 'express-auth-adapters/client';
+${codeBlock(
+  `import { createBackendClient } from 'express-auth-adapters/client';
 
 const auth = createBackendClient({
   paths: { session: '/auth/me' },
-});</code></pre>
+});`,
+  'Calls of the backend client',
+)}
 <div class="buttons">
 <button data-call="backend.session">session()</button>
 <button data-call="backend.oauth" class="quiet">oauth()</button>

@@ -29,7 +29,7 @@ export function accountPage({ session, notes, entries, demoApp, api }: AccountPa
     content: html`<div class="columns">
 <section class="card" aria-labelledby="who">
 <h2 id="who">Who you are</h2>
-${personCard({ name: nameIn(user.userMetadata), email: user.email })}
+${personCard({ name: nameIn(user.userMetadata), email: user.email, pictureUrl: text(user.userMetadata['avatar_url']) })}
 ${facts([
   ['User', html`<code>${user.id}</code>`],
   ['Role', user.role],
@@ -41,7 +41,7 @@ ${facts([
 <h2 id="security">Your account</h2>
 <ul class="links">
 <li><a href="/auth/password?returnTo=/account">Change the password</a></li>
-<li><a href="/auth/enroll?returnTo=/account">Authenticator apps</a> (the <a href="/authenticator">authenticator</a> of this example shows their codes)</li>
+<li><a href="/auth/enroll?returnTo=/account">Authenticator apps</a> (the <a href="/authenticator">authenticator</a> of the tour shows their codes)</li>
 <li><a href="/oauth/apps?returnTo=/account">Connected apps</a>${demoApp !== undefined && html` (<a href="${demoApp}">let a demo app ask for your account</a>)`}: agents that you allow use the tools of the MCP server at <code>/mcp</code></li>
 <li><a href="/account/vault">A page that needs a second factor</a></li>
 <li><a href="/account/billing">A page that needs a sign-in of the last five minutes</a></li>
@@ -49,7 +49,7 @@ ${facts([
 <form method="post" action="/account/call-api"><button class="quiet">Call the API with a bearer token</button></form>
 ${api !== undefined && html`<pre><code>${api}</code></pre>`}
 </section>
-<section class="card" aria-labelledby="notes">
+<section class="card wide" aria-labelledby="notes">
 <h2 id="notes">Your notes</h2>
 <p>Read from the database as you, with <code>${notes.through}</code>. The query asks for all rows; row-level security leaves yours.</p>
 ${notesList(notes)}
@@ -84,7 +84,9 @@ export function billingPage(): string {
 
 function notesList(notes: NotesAnswer): Markup {
   if (notes.kind === 'failed') {
-    return html`<p class="hint">The table could not be read: ${notes.reason}. A real project needs the table of <code>example-app/README.md</code> first.</p>`;
+    return notes.reason === 'no table'
+      ? html`<p class="hint">The project has no table <code>notes</code>. <code>show/README.md</code> has the SQL that creates it.</p>`
+      : html`<p class="hint">The notes could not be read, and the terminal says why. You are still signed in.</p>`;
   }
   if (notes.rows.length === 0) return html`<p class="empty">No rows are yours.</p>`;
   return html`<ul class="notes">${notes.rows.map(({ body }) => html`<li>${body}</li>`)}</ul>`;

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { serve } from '../support/servers.ts';
-import { startExampleProcess } from '../support/example-app.ts';
-import type { ExampleProcess } from '../support/example-app.ts';
+import { startTourProcess } from '../support/show.ts';
+import type { TourProcess } from '../support/show.ts';
 import { createVisitor } from '../support/visitor.ts';
 import { demoUsers } from '../../stand-ins/workos/index.ts';
 import { visitor as hostedPage } from '../../stand-ins/workos/visitor.ts';
@@ -13,12 +13,12 @@ jest.setTimeout(30_000);
 const clientId = 'client_01ABC';
 const apiKey = ['sk', 'test', 'abc'].join('_');
 
-describe('the example app, as a new user runs it', () => {
-  let example: ExampleProcess;
+describe('the tour, as a new user runs it', () => {
+  let example: TourProcess;
   let origin: string;
 
   beforeAll(async () => {
-    example = startExampleProcess({ PORT: '0' });
+    example = startTourProcess({ PORT: '0' });
     await example.printed('Ctrl+C');
     origin = /http:\/\/localhost:\d+/.exec(example.output())![0];
   });
@@ -145,15 +145,15 @@ describe('the example app, as a new user runs it', () => {
   });
 
   it('exits cleanly on a signal', async () => {
-    const other = startExampleProcess({ PORT: '0' });
+    const other = startTourProcess({ PORT: '0' });
     await other.printed('Ctrl+C');
     expect(await other.stop()).toBe(0);
   });
 });
 
-describe('the example app with invalid settings', () => {
+describe('the tour with invalid settings', () => {
   const failing = async (environment: Record<string, string>): Promise<string> => {
-    const example = startExampleProcess(environment);
+    const example = startTourProcess(environment);
     expect(await example.ended).toBe(1);
     return example.output();
   };
@@ -203,7 +203,7 @@ describe('the example app with invalid settings', () => {
 });
 
 it('runs against the real WorkOS with an id and a key, and prints what to register', async () => {
-  const example = startExampleProcess({
+  const example = startTourProcess({
     PORT: '0',
     B2B_CLIENT_ID: clientId,
     B2B_API_KEY: apiKey,
@@ -225,7 +225,7 @@ it('runs against the real WorkOS with an id and a key, and prints what to regist
 });
 
 it('runs against a real Supabase project with a URL and a key', async () => {
-  const example = startExampleProcess({
+  const example = startTourProcess({
     PORT: '0',
     BAAS_URL: 'https://x.supabase.co',
     BAAS_PUBLISHABLE_KEY: ['sb', 'publishable', 'abcdefghijklmnopqrstuv'].join('_'),

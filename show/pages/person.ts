@@ -1,3 +1,4 @@
+import { isLoopback } from '../../stand-ins/loopback.ts';
 import { html } from './html.ts';
 import type { Markup } from './html.ts';
 
@@ -11,7 +12,7 @@ export interface Person {
 export function personCard({ name, email, pictureUrl }: Person): Markup {
   const shown = name ?? email ?? 'Unnamed user';
   const picture =
-    pictureUrl?.startsWith('https://') === true
+    typeof pictureUrl === 'string' && (pictureUrl.startsWith('https://') || isLoopback(pictureUrl))
       ? html`<img class="avatar" src="${pictureUrl}" alt="" width="56" height="56" referrerpolicy="no-referrer">`
       : html`<span class="avatar" aria-hidden="true">${initialsOf(shown)}</span>`;
   return html`<div class="person">${picture}<div><strong>${shown}</strong>${email !== null && email !== shown && html`<span class="soft">${email}</span>`}</div></div>`;

@@ -1,12 +1,12 @@
-import type { RunningExample } from './start.ts';
+import type { RunningTour } from './start.ts';
 
 /** The terminal output after the start. */
-export function banner({ origin, providers }: RunningExample): string {
+export function banner({ origin, providers }: RunningTour): string {
   const rows = [['Open', origin], ...b2bRows(origin, providers), ...backendRows(origin, providers), ['Stop', 'Ctrl+C']];
   return ['', ...rows.map(([name = '', text = '']) => `  ${name.padEnd(10)}${text}`), ''].join('\n');
 }
 
-function b2bRows(origin: string, { workos }: RunningExample['providers']): string[][] {
+function b2bRows(origin: string, { workos }: RunningTour['providers']): string[][] {
   if (workos === undefined) {
     return [
       ['B2B', 'your WorkOS project. Register in its dashboard, exactly so:'],
@@ -21,7 +21,7 @@ function b2bRows(origin: string, { workos }: RunningExample['providers']): strin
   ];
 }
 
-function backendRows(origin: string, { supabase }: RunningExample['providers']): string[][] {
+function backendRows(origin: string, { supabase }: RunningTour['providers']): string[][] {
   if (supabase === undefined) {
     return [
       ['Backend', 'your Supabase project. Register in its dashboard, exactly so:'],

@@ -13,7 +13,7 @@ export interface Lab {
 }
 
 export interface Visitor {
-  /** The example app's own port. */
+  /** The tour's own port. */
   readonly port: number;
   /** The visitor's `Cookie` header. */
   readonly cookie: string;

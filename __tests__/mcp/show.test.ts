@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
-import { startExample } from '../../example-app/start.ts';
-import type { RunningExample } from '../../example-app/start.ts';
+import { startTour } from '../../show/start.ts';
+import type { RunningTour } from '../../show/start.ts';
 import { allowInPages, disconnectInPages } from '../support/person.ts';
 import { createVisitor } from '../support/visitor.ts';
 import { createAgent, versions } from './support/agents.ts';
@@ -9,12 +9,12 @@ import { createAgent, versions } from './support/agents.ts';
 beforeEach(() => void jest.spyOn(console, 'warn').mockReturnValue(undefined));
 afterEach(() => jest.restoreAllMocks());
 
-let example: RunningExample;
+let example: RunningTour;
 let url: string;
 beforeAll(async () => {
   const settings = { port: 0, isRealWorkos: false, isRealSupabase: false, confirmsEmail: false };
   // The typed client, which only a browser loads, need not be built.
-  example = await startExample({ settings, clientModules: import.meta.dirname });
+  example = await startTour({ settings, clientModules: import.meta.dirname });
   url = `${example.origin}/mcp`;
 });
 afterAll(() => example.close());

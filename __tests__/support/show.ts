@@ -1,21 +1,21 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { startExample } from '../../example-app/start.ts';
-import type { RunningExample } from '../../example-app/start.ts';
+import { startTour } from '../../show/start.ts';
+import type { RunningTour } from '../../show/start.ts';
 
 const root = new URL('../../', import.meta.url);
 
 /** The example in this process, against `lib/` and on a free port; the browser gets the typed client as it was built. */
-export function startExampleHere({ confirmsEmail = true } = {}): Promise<RunningExample> {
+export function startTourHere({ confirmsEmail = true } = {}): Promise<RunningTour> {
   const clientModules = new URL('dist/client', root).pathname;
   if (!existsSync(clientModules)) throw new Error('The browser needs the built client: npm run build');
-  return startExample({
+  return startTour({
     settings: { port: 0, isRealWorkos: false, isRealSupabase: false, confirmsEmail },
     clientModules,
   });
 }
 
-export interface ExampleProcess {
+export interface TourProcess {
   /** What it has printed so far. */
   readonly output: () => string;
   /** Resolves once it has printed this; rejects when it ends before. */
@@ -39,11 +39,11 @@ registerHooks({
 });`)}`;
 
 /** `npm start` without the build: a process of its own, with nothing of this one's environment that could matter. */
-export function startExampleProcess(
+export function startTourProcess(
   environment: Readonly<Record<string, string>>,
-  command: readonly string[] = ['example-app/server.ts'],
+  command: readonly string[] = ['show/server.ts'],
   cwd: string | URL = root,
-): ExampleProcess {
+): TourProcess {
   const child = spawn(process.execPath, ['--import', resolveToSources, ...command], {
     cwd,
     env: { PATH: process.env['PATH'], ...environment },

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { listenOnLocalhost } from '../../example-app/listen.ts';
+import { listenOnLocalhost } from '../../show/listen.ts';
 
 it('serves a request that comes before the application is ready, once it is', async () => {
   const listener = await listenOnLocalhost(0);

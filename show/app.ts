@@ -37,7 +37,8 @@ export function createApp({ providers, clientModules, notes }: AppParts): {
   const log = createEventLog();
   const app = express();
   app.disable('x-powered-by');
-  app.use(securityHeaders({ formTargets: [providers.b2bOrigin] }));
+  const pictures = [providers.workos?.url ?? [], providers.supabase?.url ?? []].flat();
+  app.use(securityHeaders({ formTargets: [providers.b2bOrigin], pictures }));
   app.use('/assets/client', express.static(clientModules));
   app.use('/assets', express.static(`${import.meta.dirname}/public`));
   app.get('/favicon.ico', (_req, res) => res.redirect(301, '/assets/favicon.svg'));
@@ -45,7 +46,7 @@ export function createApp({ providers, clientModules, notes }: AppParts): {
 
   // These lines contain all of the sign-in setup.
   const onEvent: OnEvent = (event) => log.addEvent(event);
-  const pages = { title: 'Example app', logo: '/assets/favicon.svg' };
+  const pages = { title: 'the tour', logo: '/assets/favicon.svg' };
   const b2b = b2bAuth({ ...providers.b2bOptions, protectedRoutes: '/dashboard(.*)', pages, onEvent });
   const backend = backendAuth({
     ...providers.backendOptions,

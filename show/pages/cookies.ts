@@ -46,6 +46,27 @@ const kinds: readonly CookieKind[] = [
     what: 'The session as @supabase/ssr writes it, so that a Next.js app beside this one can read it. Its tokens are signed, not sealed.',
     life: 'up to 400 days; the session inside may end sooner',
   },
+  {
+    pattern: /^(?:__Host-)?sb-.+-auth-token-(?:last|offer)$/,
+    name: 'sb-…-auth-token-last, -offer',
+    adapter: 'Backend',
+    what: 'What this browser did last: the way in that the sign-in page marks, such as github, and that a passkey was offered once.',
+    life: 'a year',
+  },
+  {
+    pattern: /^(?:__Host-)?sb-.+-auth-token-ceremony$/,
+    name: 'sb-…-auth-token-ceremony',
+    adapter: 'Backend',
+    what: 'Binds the challenge of a passkey or a security key to this browser.',
+    life: '10 minutes from the last challenge',
+  },
+  {
+    pattern: /^(?:__Host-)?b2b-session-organization$/,
+    name: 'b2b-session-organization',
+    adapter: 'B2B',
+    what: 'The organization that this browser chose last, which the chooser lists first.',
+    life: 'a year',
+  },
 ];
 
 export function cookiesPage(present: readonly PresentCookie[]): string {

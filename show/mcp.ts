@@ -50,7 +50,7 @@ async function answer(req: Request, { id, method, params }: Call, pool: SqlPool 
       return result({
         protocolVersion: asked ?? protocolVersions[0],
         capabilities: { tools: {} },
-        serverInfo: { name: 'example-app', version: '1.0.0' },
+        serverInfo: { name: 'tour', version: '1.0.0' },
       });
     }
     case 'ping':

@@ -4,16 +4,16 @@ import { ConfigurationError } from 'express-auth-adapters/b2b';
 import { banner } from './banner.ts';
 import { PortTakenError } from './listen.ts';
 import { readSettings, SettingsError } from '../stand-ins/settings.ts';
-import { startExample } from './start.ts';
+import { startTour } from './start.ts';
 
 try {
   const settings = readSettings(process.env);
   const clientModules = dirname(fileURLToPath(import.meta.resolve('express-auth-adapters/client')));
-  const example = await startExample({ settings, clientModules });
+  const tour = await startTour({ settings, clientModules });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void example.close().then(() => process.exit(0)));
+    process.once(signal, () => void tour.close().then(() => process.exit(0)));
   }
-  console.log(banner(example));
+  console.log(banner(tour));
 } catch (error) {
   console.error(explain(error));
   process.exit(1);

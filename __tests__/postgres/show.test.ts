@@ -1,17 +1,17 @@
 import { Client } from 'pg';
-import { startExampleProcess } from '../support/example-app.ts';
-import type { ExampleProcess } from '../support/example-app.ts';
+import { startTourProcess } from '../support/show.ts';
+import type { TourProcess } from '../support/show.ts';
 import { describeOnPostgres, startPostgresServer } from '../support/postgres-server.ts';
 import type { PostgresServer } from '../support/postgres-server.ts';
 import { createVisitor } from '../support/visitor.ts';
 
-describeOnPostgres('the example app with EXAMPLE_DATABASE_URL', () => {
+describeOnPostgres('the tour with TOUR_DATABASE_URL', () => {
   let server: PostgresServer;
-  let example: ExampleProcess;
+  let example: TourProcess;
 
   beforeAll(async () => {
     server = await startPostgresServer();
-    example = startExampleProcess({ PORT: '0', EXAMPLE_CONFIRM_EMAIL: 'false', EXAMPLE_DATABASE_URL: server.url });
+    example = startTourProcess({ PORT: '0', TOUR_CONFIRM_EMAIL: 'false', TOUR_DATABASE_URL: server.url });
     await example.printed('Ctrl+C');
   }, 60_000);
   afterAll(async () => {
@@ -19,12 +19,13 @@ describeOnPostgres('the example app with EXAMPLE_DATABASE_URL', () => {
     await server.stop();
   });
 
-  it('shows the notes of the user, read by SQL, and says why where it cannot', async () => {
+  it('shows the notes of the user, read by SQL, and where it cannot, the terminal says why', async () => {
     const visitor = createVisitor(/http:\/\/localhost:\d+/.exec(example.output())![0]);
     const account = { email: 'grace@example.com', password: 'correct horse battery' };
     expect((await visitor.postJson('/auth/signup', account)).status).toBe(200);
     const before = await visitor.get('/account');
-    expect(before.text).toContain('The table could not be read: column &#34;created_at&#34; does not exist');
+    expect(before.text).toContain('The notes could not be read, and the terminal says why.');
+    expect(example.output()).toContain('column "created_at" does not exist');
 
     const { id } = (await visitor.getJson('/auth/me')).json.user;
     const admin = new Client({ connectionString: server.adminUrl });

@@ -8,7 +8,7 @@ import { startProviders } from '../stand-ins/providers.ts';
 import type { Providers } from '../stand-ins/providers.ts';
 import type { Settings } from '../stand-ins/settings.ts';
 
-export interface RunningExample {
+export interface RunningTour {
   /** `http://localhost:<port>` */
   readonly origin: string;
   readonly providers: Providers;
@@ -26,7 +26,7 @@ export interface StartOptions {
  *
  * @throws PortTakenError, and `ConfigurationError` for options that the adapters refuse
  */
-export async function startExample({ settings, clientModules }: StartOptions): Promise<RunningExample> {
+export async function startTour({ settings, clientModules }: StartOptions): Promise<RunningTour> {
   const listener = await listenOnLocalhost(settings.port);
   const providers = await startProviders(settings, listener.port);
   const { databaseUrl } = settings;

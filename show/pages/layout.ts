@@ -30,7 +30,7 @@ export function page({ title, at, lead, content, script }: PageParts): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${at === '/' ? title : `${title} · Example`}</title>
+<title>${at === '/' ? title : `${title} · The tour`}</title>
 <link rel="icon" href="/assets/favicon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/assets/style.css">
 ${script !== undefined && html`<script type="module" src="/assets/${script}"></script>`}
@@ -38,7 +38,7 @@ ${script !== undefined && html`<script type="module" src="/assets/${script}"></s
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <header class="top"><div class="bar">
-<a class="brand" href="/"><img src="/assets/favicon.svg" alt="" width="28" height="28">Example app</a>
+<a class="brand" href="/"><img src="/assets/favicon.svg" alt="" width="28" height="28">The tour</a>
 <nav aria-label="Pages">
 <ul>${navigation.map(
     ({ href, name }) => html`<li><a href="${href}"${href === at && html` aria-current="page"`}>${name}</a></li>`,
@@ -50,7 +50,7 @@ ${script !== undefined && html`<script type="module" src="/assets/${script}"></s
 <p class="lead">${lead}</p>
 ${content}
 </main>
-<footer class="bottom"><p>The example of <code>express-auth-adapters</code>. It runs on this machine only.</p></footer>
+<footer class="bottom"><p>The tour of <code>express-auth-adapters</code>. It runs on this machine only.</p></footer>
 </body>
 </html>
 `.toString();

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { startGateway } from '../../example-app/gateway.ts';
+import { startGateway } from '../../show/gateway.ts';
 import { demoUsers } from '../../stand-ins/workos/index.ts';
 import { visitor as hostedPage } from '../../stand-ins/workos/visitor.ts';
-import { startExampleProcess } from '../support/example-app.ts';
-import type { ExampleProcess } from '../support/example-app.ts';
+import { startTourProcess } from '../support/show.ts';
+import type { TourProcess } from '../support/show.ts';
 import { rawRequest, sendRaw } from '../support/raw-socket.ts';
 import { createVisitor, send } from '../support/visitor.ts';
 import type { Visitor } from '../support/visitor.ts';
@@ -14,12 +14,12 @@ const html = { headers: { accept: 'text/html' } };
 const katherine = demoUsers.twoOrganizations;
 const [{ id: organizationId }] = katherine.organizations;
 
-describe('the neighbor of the example app', () => {
-  let example: ExampleProcess;
+describe('the neighbor of the tour', () => {
+  let example: TourProcess;
   let origin: string;
 
   beforeAll(async () => {
-    example = startExampleProcess({ PORT: '0' });
+    example = startTourProcess({ PORT: '0' });
     await example.printed('Ctrl+C');
     origin = /http:\/\/localhost:\d+/.exec(example.output())![0];
   }, 30_000);
@@ -98,7 +98,7 @@ describe('the neighbor of the example app', () => {
   });
 });
 
-describe('the gateway of the example app', () => {
+describe('the gateway of the tour', () => {
   const open: (() => unknown)[] = [];
   afterEach(async () => {
     for (const close of open.splice(0).reverse()) await close();

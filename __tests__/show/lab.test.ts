@@ -1,18 +1,18 @@
-import { startExample } from '../../example-app/start.ts';
-import type { RunningExample } from '../../example-app/start.ts';
-import { createApp } from '../../example-app/app.ts';
-import { createLab } from '../../example-app/lab.ts';
-import { createEventLog } from '../../example-app/event-log.ts';
+import { startTour } from '../../show/start.ts';
+import type { RunningTour } from '../../show/start.ts';
+import { createApp } from '../../show/app.ts';
+import { createLab } from '../../show/lab.ts';
+import { createEventLog } from '../../show/event-log.ts';
 import { demoUsers } from '../../stand-ins/workos/index.ts';
 import { visitor as hostedPage } from '../../stand-ins/workos/visitor.ts';
 import { createVisitor } from '../support/visitor.ts';
 import type { Visitor } from '../support/visitor.ts';
 
-let example: RunningExample;
+let example: RunningTour;
 let visitor: Visitor;
 beforeEach(async () => {
   const settings = { port: 0, isRealWorkos: false, isRealSupabase: false, confirmsEmail: false };
-  example = await startExample({ settings, clientModules: '.' });
+  example = await startTour({ settings, clientModules: '.' });
   visitor = createVisitor(example.origin);
   const start = await visitor.get('/login');
   await visitor.get((await hostedPage.authorize(start.location, { user: demoUsers.personal })).href);
@@ -48,6 +48,15 @@ it('an outage keeps the session, even with an expired token', async () => {
   example.providers.workos!.heal();
   example.providers.clock.advance(60_000);
   expect((await visitor.get('/dashboard')).status).toBe(200);
+});
+
+it('an outage shows no HTML of a gateway where the notes would be', async () => {
+  await visitor.postJson('/auth/login', example.providers.supabase!.demo);
+  expect((await visitor.get('/account')).text).toContain('This row came from the database');
+  await press('outage');
+  const page = (await visitor.get('/account')).text;
+  expect(page).toContain('The notes could not be read, and the terminal says why.');
+  expect(page).not.toContain('502 Bad Gateway');
 });
 
 it('a new key is fetched', async () => {

@@ -60,7 +60,7 @@ ${status(session, isSignedIn ? (fullName(session.user) ?? session.user.email) : 
         ? html`<a class="button" href="/dashboard">Open the dashboard</a>${signOutForm('/logout')}`
         : html`<a class="button" href="/login?returnTo=/dashboard">Sign in with WorkOS</a><a class="aside" href="/signup?returnTo=/dashboard">Create an account</a>`
   }</div>
-${isStandIn && session === null && html`<p class="note">A local stand-in for WorkOS, without passwords: pick Ada (no organization), Grace (one) or Katherine (two).</p>`}
+${isStandIn && session === null && html`<p class="note">A local stand-in for WorkOS, without passwords: pick Ada (no organization), Grace (one), Katherine (two) or Margaret (an admin).</p>`}
 </section>`;
 }
 
@@ -97,6 +97,7 @@ const protection = html`<section aria-labelledby="protected">
 <li><a href="/account?from=home">/account?from=home</a><span>Backend · <code>protectedRoutes: '/account(.*)'</code></span></li>
 <li><a href="/team">/team</a><span>B2B, in an organization · <code>requireSession({ organization: true })</code></span></li>
 <li><a href="/api/me">/api/me</a><span>B2B, for scripts too: <code>requireSession()</code> answers them 401 as JSON</span></li>
+<li><a href="/account/vault">/account/vault</a><span>Backend, with a second factor · <code>requireSession({ aal: 'aal2' })</code></span></li>
 <li><a href="/neighbor/page?from=home">/neighbor/page?from=home</a><span>Another server, B2B · <code>forwardAuth(b2b)</code> answers its gateway</span></li>
 </ul>
 </section>`;
@@ -108,5 +109,7 @@ const inside = html`<section aria-labelledby="inside">
 <li><a href="/cookies">Cookies</a><span>Which ones you carry, and what each is for</span></li>
 <li><a href="/client">Client</a><span>The typed client, at work in your browser</span></li>
 <li><a href="/outbox">Outbox</a><span>The emails that a project would have sent</span></li>
+<li><a href="/authenticator">Authenticator</a><span>The codes of authenticator apps, without a phone</span></li>
+<li><a href="/oauth/apps?returnTo=/">Connected apps</a><span>Agents that you allowed, to disconnect them</span></li>
 </ul>
 </section>`;

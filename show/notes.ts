@@ -9,7 +9,7 @@ export type NotesAnswer = {
   readonly through: string;
 } & (
   | { readonly kind: 'rows'; readonly rows: readonly { readonly id: string; readonly body: string }[] }
-  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: 'no table' | 'unavailable' }
 );
 
 export interface NotesPool extends SqlPool {
@@ -38,7 +38,7 @@ async function readByApi(req: IncomingMessage): Promise<NotesAnswer> {
   const through = 'getSupabaseClient(req)';
   const supabase = await getSupabaseClient<NotesDatabase>(req);
   const { data, error } = await supabase.from('notes').select('id, body').order('created_at');
-  return error === null ? { through, kind: 'rows', rows: data } : { through, kind: 'failed', reason: error.message };
+  return error === null ? { through, kind: 'rows', rows: data } : failed(through, error);
 }
 
 async function readBySql(req: IncomingMessage, pool: SqlPool): Promise<NotesAnswer> {
@@ -50,6 +50,16 @@ async function readBySql(req: IncomingMessage, pool: SqlPool): Promise<NotesAnsw
     return { through, kind: 'rows', rows };
   } catch (error) {
     if (error instanceof AuthError) throw error;
-    return { through, kind: 'failed', reason: error instanceof Error ? error.message : 'unknown' };
+    return failed(through, error);
   }
+}
+
+/** Codes of PostgREST and of PostgreSQL for a table that does not exist. */
+const noTable: readonly unknown[] = ['PGRST205', '42P01'];
+
+/** An outage's message can be a gateway's HTML page: it is for the terminal alone. */
+function failed(through: string, error: unknown): NotesAnswer {
+  const { code, message } = Object(error) as { readonly code?: unknown; readonly message?: unknown };
+  console.error(`The notes could not be read: ${String(message)}`);
+  return { through, kind: 'failed', reason: noTable.includes(code) ? 'no table' : 'unavailable' };
 }
