@@ -8,4 +8,5 @@ if (tooOld !== undefined) {
   process.exitCode = 1;
 } else if (process.argv[2] === 'providers') await import('../stand-ins/providers-only.ts');
 else if (process.argv[2] === 'add') await import('./add.ts');
+else if (process.argv[2] === 'emails') await import('./emails.ts');
 else await import('../lib/doctor/cli.ts');

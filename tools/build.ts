@@ -18,6 +18,7 @@ const imported = [
 const commands = {
   cli: 'bin/cli.ts',
   add: 'bin/add.ts',
+  emails: 'bin/emails.ts',
   'doctor/cli': 'lib/doctor/cli.ts',
   providers: 'stand-ins/providers-only.ts',
 };

@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { runCommand } from '../support/commands.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'commands-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -12,12 +12,8 @@ mkdirSync(programs);
 writeFileSync(join(programs, 'npm'), '#!/bin/sh\necho "npm $*"\n[ ! -e failing ]\n');
 chmodSync(join(programs, 'npm'), 0o755);
 
-function run(cwd: string, ...args: readonly string[]) {
-  const command = ['--disable-warning=ExperimentalWarning', `${process.cwd()}/bin/cli.ts`, ...args];
-  const env = { PATH: [programs, process.env['PATH']].join(delimiter) };
-  const { status, stdout, stderr } = spawnSync(process.execPath, command, { cwd, env, encoding: 'utf8' });
-  return { status, stdout, stderr };
-}
+const run = (cwd: string, ...args: readonly string[]) =>
+  runCommand(cwd, args, { PATH: [programs, process.env['PATH']].join(delimiter) });
 
 function project(name: string): string {
   const directory = join(folder, name);

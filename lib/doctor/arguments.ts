@@ -4,6 +4,7 @@ import type { AdapterName } from '../types.ts';
 
 export const usage = `Usage: express-auth-adapters doctor [options]
        express-auth-adapters add b2b|backend            adds an adapter to an application; see add --help
+       express-auth-adapters emails --title TITLE       Supabase's email templates in the pages' look; see emails --help
        express-auth-adapters providers [port] [--env]   local stand-ins for both providers; see providers --help
 
 Reads the environment as the adapters do, asks the providers, and says what is wrong and what to do.

@@ -72,6 +72,22 @@ describeGoTrue('links in emails', () => {
     expect((await (await real.app.signedIn({ ...other, email })).getJson('/auth/session')).json.user.email).toBe(email);
   });
 
+  it('fills in the written templates, and shows any title as a text', async () => {
+    const user = await real.project.addUser();
+    const { body: session } = await real.project.ask('/token?grant_type=password', 'POST', user);
+    await real.project.ask('/reauthenticate', 'GET', undefined, session.access_token);
+    const { body } = await real.project.mails.take(user.email);
+    expect(body).toContain('Ada&#39;s &lt;app&gt; &amp; more asks for this code');
+    expect(body).toMatch(/<code class="ink"[^>]*>\d{6}<\/code>/);
+    expect(body).not.toContain('{{');
+    // No command of a template is left where GoTrue fills in an address and a link.
+    const person = newUser();
+    await real.app.visitor().postJson('/auth/signup', { ...person });
+    const confirmation = await real.project.mails.take(person.email);
+    expect(confirmation.body).toContain(`Confirm ${person.email} to finish your sign-up`);
+    expect(confirmation.body).not.toContain('ZgotmplZ');
+  });
+
   it('opens no session by a recovery link alone', async () => {
     const { email } = await real.project.addUser();
     await real.project.ask('/recover', 'POST', { email });

@@ -15,7 +15,7 @@ export function press(visitor: Visitor, mail: Pick<Mail, 'links'>): Promise<Answ
 
 /** The six digits that the mail shows beside its links. */
 export function codeIn({ body }: Pick<Mail, 'body'>): string {
-  return /<code>(\d+)<\/code>/.exec(body)?.[1] ?? '';
+  return /<code[^>]*>(\d+)<\/code>/.exec(body)?.[1] ?? '';
 }
 
 /** GoTrue lets three seconds pass between two mails to one address (GOTRUE_SMTP_MAX_FREQUENCY). */

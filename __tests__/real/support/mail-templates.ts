@@ -1,29 +1,19 @@
-import { readFileSync } from 'node:fs';
+import { parseEmails } from '../../../lib/commands/emails/arguments.ts';
+import { templatesFor } from '../../../lib/commands/emails/templates.ts';
 import { serve } from '../../support/servers.ts';
 import type { RunningServer } from '../../support/servers.ts';
 
-/** GoTrue's name of a template, and the name that docs/accounts.md gives its row. */
-const rows: Readonly<Record<string, string>> = {
-  confirmation: 'Confirm signup',
-  invite: 'Invite user',
-  magic_link: 'Magic link',
-  email_change: 'Change email address',
-  recovery: 'Reset password',
-};
-
 /**
- * Serves the mail templates that docs/accounts.md tells people to use. GoTrue's own link and code follow, so that a test can
- * take either way.
+ * Serves the templates that `express-auth-adapters emails` writes. GoTrue's own link and code follow, so that a test can take
+ * either way.
  */
 export function serveMailTemplates(port: number): Promise<RunningServer> {
-  const page = readFileSync('docs/accounts.md', 'utf8');
-  const [, template = ''] = /```html\n(.*token_hash=.*)\n```/.exec(page) ?? [];
-  const typeOf = (row = ''): string | undefined => new RegExp(`\\| ${row} +\\| \`(\\w+)\``).exec(page)?.[1];
+  const command = parseEmails(['--title', "Ada's <app> & more", '--accent', '#5e6ad2']);
+  const templates = command === 'help' ? [] : templatesFor(command);
   return serve((req, res) => {
-    const name = (req.url ?? '').slice(1);
-    const type = typeOf(rows[name]) ?? name;
+    const template = templates.find(({ name }) => `/${name}` === req.url);
     res.setHeader('content-type', 'text/html');
-    res.end(`${template.replace('type=email', `type=${type}`)}
+    res.end(`${template?.html ?? ''}
 <p><a href="{{ .ConfirmationURL }}">GoTrue's own link</a></p>
 <p><code>{{ .Token }}</code></p>`);
   }, port);

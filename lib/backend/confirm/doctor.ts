@@ -3,6 +3,6 @@ import type { Add } from '../../doctor/report.ts';
 
 export function addMailTemplates(_project: OpenProject, add: Add): void {
   add('note', 'mail_templates', 'This key cannot read the email templates', {
-    fix: 'For links that work in any browser, link to /auth/confirm?token_hash={{ .TokenHash }}&type=… there; for codes, add {{ .Token }} to Magic Link.',
+    fix: 'For links that work in any browser, and for codes, write them with: npx express-auth-adapters emails --title "My app"',
   });
 }
