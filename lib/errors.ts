@@ -117,12 +117,16 @@ function seconds(retryAfter: number | undefined): number | undefined {
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
   readonly code = 'invalid_configuration';
-  /** One sentence each, naming the option and its environment variable. */
-  readonly problems: readonly string[];
+  readonly #problems: readonly string[];
 
   constructor(subject: string, problems: readonly string[]) {
     super(`${subject}: ${problems.length === 1 ? '' : `${problems.length} problems\n- `}${problems.join('\n- ')}`);
-    this.problems = problems;
+    this.#problems = problems;
+  }
+
+  /** One sentence each, naming the option and its environment variable. Node, which prints what an error holds, would print them twice. */
+  get problems(): readonly string[] {
+    return this.#problems;
   }
 }
 

@@ -119,7 +119,7 @@ describe('parts of apiUrl in the environment', () => {
 
   it.each([
     ['B2B_API_HOSTNAME', 'https://api.workos.com', 'must be a host name without protocol or port'],
-    ['B2B_API_HOSTNAME', '256.0.0.1', 'must be a host name'],
+    ['B2B_API_HOSTNAME', '256.0.0.1', 'must be a host name without protocol or port'],
     ['B2B_API_PORT', '0', 'must be a port number'],
     ['B2B_API_PORT', '65536', 'must be a port number'],
     ['B2B_API_PORT', 'http', 'must be a port number'],
@@ -221,10 +221,16 @@ describe('problems', () => {
     'with a copy that brought something with it say so: %j',
     (value) => {
       const said = 'holds blanks, quotes or a line break';
-      const problems = problemsOf({ ...good, clientId: value.replace('sk_test', 'client'), apiKey: value });
+      const problems = problemsOf({
+        ...good,
+        clientId: value.replace('sk_test', 'client'),
+        apiKey: value,
+        organizationId: value,
+      });
       expect(problems).toEqual([
         expect.stringContaining(`clientId (env B2B_CLIENT_ID) ${said}`),
         expect.stringContaining(`apiKey (env B2B_API_KEY) ${said}`),
+        expect.stringContaining(`organizationId ${said}`),
       ]);
     },
   );
@@ -270,6 +276,20 @@ describe('the development fallback password', () => {
     expect(events.filter((event) => isAboutPassword(JSON.stringify(event)))).toHaveLength(1);
   });
 
+  it.each([
+    ['"production"', '0123456'.repeat(5), 1],
+    ['production', '01234567'.repeat(4), 0],
+    ['development', 'p'.repeat(32), 0],
+  ])('in %s, one that is easy to guess (%s) is as many process warnings: %d', async (mode, password, count) => {
+    await start({});
+    warn.mockClear();
+    process.env['NODE_ENV'] = mode;
+    b2bAuth({ ...good, cookiePassword: [randomBytes(32).toString('hex'), password] });
+    const message =
+      'b2bAuth: a cookiePassword is easy to guess. Set B2B_COOKIE_PASSWORD to the output of: openssl rand -base64 32';
+    expect(warn.mock.calls).toEqual(Array(count).fill([message, { code: 'B2B_COOKIE_PASSWORD' }]));
+  });
+
   it('does not exist in production', async () => {
     await start({});
     process.env['NODE_ENV'] = 'production';
@@ -277,7 +297,7 @@ describe('the development fallback password', () => {
     expect(problemsOf({})).toHaveLength(3);
     process.env['B2B_COOKIE_PASSWORD'] = '';
     expect(problemsOf({ clientId: 'client_1', apiKey: 'sk_1' })).toHaveLength(1);
-    process.env['LEGACY_B2B_COOKIE_PASSWORD'] = 'p'.repeat(32);
+    process.env['LEGACY_B2B_COOKIE_PASSWORD'] = randomBytes(32).toString('hex');
     expect(problemsOf({ clientId: 'client_1', apiKey: 'sk_1' })).toEqual([]);
     expect(warn).not.toHaveBeenCalled();
   });

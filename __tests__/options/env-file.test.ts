@@ -75,3 +75,36 @@ it('says nothing without a file, and repeats no value', () => {
   expect(unreadEnvFile(['B2B_API_KEY'], folder)).toBeUndefined();
   expect(hintFor('B2B_API_KEY=sk_secret')).not.toContain('sk_secret');
 });
+
+describe('a start beside variables that resemble the missing ones', () => {
+  const former = { ...process.env };
+  const root = process.cwd();
+  beforeEach(() => {
+    for (const name of Object.keys(process.env)) if (/B2B|WORKOS/.test(name)) Reflect.deleteProperty(process.env, name);
+    process.chdir(folder);
+  });
+  afterEach(() => {
+    process.chdir(root);
+    process.env = { ...former };
+  });
+
+  it.each([
+    ['B2B_CLIENTID', 'B2B_CLIENT_ID'],
+    ['B2B_APIKEY', 'B2B_API_KEY'],
+    ['VITE_WORKOS_CLIENT_ID', 'WORKOS_CLIENT_ID'],
+  ])('asks of %s whether %s is meant', (given, meant) => {
+    process.env[given] = 'a-value';
+    const problems = problemsOf(() => readB2bOptions(undefined));
+    expect(problems).toContain(`- ${given} is set, but nothing reads it; did you mean ${meant}?`);
+    expect(problems).not.toContain('a-value');
+  });
+
+  it('asks nothing of other variables, nor where nothing is missing', () => {
+    Object.assign(process.env, { B2B_CLIENTID: '', OPENAI_API_KEY: 'x', B2B_API_PRT: '1', B2B_API_HOSTNAME: '/' });
+    expect(problemsOf(() => readB2bOptions(undefined))).not.toContain('nothing reads it');
+    process.env['B2B_CLIENTID'] = 'x';
+    expect(problemsOf(() => readB2bOptions({ clientId: 'client_1', apiKey: 'sk_1' }))).not.toContain(
+      'nothing reads it',
+    );
+  });
+});

@@ -1,8 +1,10 @@
+import { inspect } from 'node:util';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import * as v from 'valibot';
 import { missingPackages, readOptions } from '../../lib/options/read.ts';
 import type { OptionRules } from '../../lib/options/read.ts';
+import { ConfigurationError } from '../../lib/errors.ts';
 import { problemsBy } from '../support/problems.ts';
 
 const schema = v.strictObject({
@@ -196,4 +198,10 @@ describe('the SDKs that an adapter needs', () => {
   it('are found by the names alone, as the doctor asks', () => {
     expect(missingPackages(sdks)).toEqual(['@no-such-scope/sdk', 'no-such-sdk']);
   });
+});
+
+it('prints its problems once', () => {
+  const error = new ConfigurationError('someAuth', ['one problem']);
+  expect(inspect(error).match(/one problem/g)).toHaveLength(1);
+  expect(error.problems).toEqual(['one problem']);
 });

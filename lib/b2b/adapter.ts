@@ -1,4 +1,5 @@
 import type { Router } from 'express';
+import { isProduction } from '../tools/environment.ts';
 import { defined } from '../tools/json.ts';
 import { AuthError } from '../errors.ts';
 import { createAcceptance } from '../http/accept.ts';
@@ -44,7 +45,10 @@ export function b2bRouter(settings: B2bOptions): Router {
   const { source, resolver, emit, explain } = context;
   const parts = new Parts();
   parts.set(b2bPart, context);
-  if (settings.isFallbackPassword) announceFallback(emit);
+  if (settings.isFallbackPassword)
+    warnOfPassword(emit, 'no cookiePassword is set, so a local one is derived from the API key. Production needs one');
+  else if (isProduction() && settings.passwords.some(isGuessable))
+    warnOfPassword(emit, 'a cookiePassword is easy to guess');
   return createAuthRouter(
     {
       adapter: 'b2b',
@@ -138,9 +142,11 @@ function sessionBody(session: B2bSession): B2bSessionBody {
   };
 }
 
-function announceFallback(emit: Emit): void {
-  const message =
-    'b2bAuth: no cookiePassword is set, so a local one is derived from the API key. Set B2B_COOKIE_PASSWORD (32 characters or more) before you deploy.';
+/** What a person made up, such as one letter many times; a random one of this length has at least twice as many. */
+const isGuessable = (password: string): boolean => new Set(password).size < 8;
+
+function warnOfPassword(emit: Emit, problem: string): void {
+  const message = `b2bAuth: ${problem}. Set B2B_COOKIE_PASSWORD to the output of: openssl rand -base64 32`;
   process.emitWarning(message, { code: 'B2B_COOKIE_PASSWORD' });
   emit({ type: 'configuration_warning', message });
 }

@@ -196,7 +196,7 @@ const ownEntries = {
    * Signs users in to this organization only: `organization_id` in the query is ignored, and a sign-in that ends
    * anywhere else is a 403 `organization_required`. It is no guard: sessions that began elsewhere need `requireSession`.
    */
-  organizationId: v.optional(text('the id of a WorkOS organization, such as org_01…')),
+  organizationId: v.optional(credential('the id of a WorkOS organization, such as org_01…')),
   /**
    * Further parameters of the authorize URL, named as there: `connection_id`, `provider_scopes`, `provider_query_params[hd]`, …
    * Names that belong to the sign-in itself are refused. With `connection_id` no `provider` is sent.

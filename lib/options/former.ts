@@ -61,8 +61,10 @@ export const formerB2bEntries = {
   apiHostname: v.optional(
     v.pipe(
       v.string('must be a host name'),
-      v.regex(/^[a-z0-9.-]+$/i, 'must be a host name without protocol or port'),
-      v.check((value) => URL.parse(`https://${value}`) !== null, 'must be a host name'),
+      v.check(
+        (value) => /^[a-z0-9.-]+$/i.test(value) && URL.parse(`https://${value}`) !== null,
+        'must be a host name without protocol or port',
+      ),
     ),
   ),
   /** @deprecated Write `apiUrl`. */

@@ -7,6 +7,7 @@ import { nodeProblem } from '../tools/node-version.ts';
 import { ConfigurationError } from '../errors.ts';
 import { expressProblems } from '../http/express.ts';
 import { unreadEnvFile } from './env-file.ts';
+import { misspelledVariables } from './misspelled.ts';
 import { carryFormer, formerOptions } from './former.ts';
 import type { Carried } from './former.ts';
 import { pathClashes, withPrefix } from './paths.ts';
@@ -72,12 +73,27 @@ export function readOptions<Schema extends OptionsSchema>(
     ...missingSdks(rules.sdks ?? []),
   ];
   if (parsed.success && problems.length === 0) return parsed.output;
-  const hint = environment === process.env ? unreadEnvFile(missingNames(given, rules.env)) : undefined;
-  throw new ConfigurationError(rules.name, hint === undefined ? problems : [...problems, hint]);
+  // The doctor has hints of its own.
+  const isMissing = (option: string): boolean =>
+    problems.some((problem) => problem.startsWith(`${nameOf(option, variables[option])} is missing`));
+  const hints = environment === process.env ? hintsFor(given, rules.env, isMissing) : [];
+  throw new ConfigurationError(name, [...problems, ...hints]);
 }
 
-function missingNames(given: Readonly<Record<string, unknown>>, env: Variables): string[] {
-  return Object.entries(env).flatMap(([option, names]) => (given[option] === undefined ? names : []));
+/** @param isMissing whether an application cannot start without the option */
+function hintsFor(
+  given: Readonly<Record<string, unknown>>,
+  env: Variables,
+  isMissing: (option: string) => boolean,
+): string[] {
+  const unset = Object.keys(env).filter((option) => given[option] === undefined);
+  const variablesOf = (options: readonly string[]): string[] => options.flatMap((option) => env[option] ?? []);
+  const misspelled = misspelledVariables(
+    process.env,
+    variablesOf(unset.filter(isMissing)),
+    variablesOf(Object.keys(env)),
+  );
+  return [unreadEnvFile(variablesOf(unset)) ?? [], misspelled].flat();
 }
 
 /** Fills missing options from the environment, and says which variable a message names. */
