@@ -3,6 +3,8 @@
  * for another application on that port (default 3000). Prints the settings for signing in with them.
  */
 import { parseArgs } from 'node:util';
+import { addressesOf } from './addresses.ts';
+import type { MovedRoutes } from './addresses.ts';
 import { keptVariables, writeEnvFile } from './env-file.ts';
 import type { Variables } from './env-file.ts';
 import { startProviders } from './providers.ts';
@@ -15,35 +17,51 @@ Starts local stand-ins for WorkOS and Supabase, so that an app on http://localho
 account or a key. Prints the settings of the app. Nothing else has to be installed; Ctrl+C stops them.
 Where .env has the settings of an earlier start, they are used again.
 
-  --env        write the settings to .env as well; the lines that are there are kept
-  -h, --help   this text
+  --env                  write the settings to .env as well; the lines that are there are kept
+  --path-prefix PATH     the option pathPrefix of your app; without it, the app's first requests tell
+  --callback-path PATH   the option callbackPath of your app; likewise
+  -h, --help             this text
 `;
 
 try {
-  const { port, isEnvWritten, isHelp } = readArguments(process.argv.slice(2));
+  const { isHelp, ...command } = readArguments(process.argv.slice(2));
   if (isHelp) console.log(usage);
-  else await run(port, isEnvWritten);
+  else await run(command);
 } catch (error) {
   if (!(error instanceof SettingsError)) throw error;
   console.error(error.problems.join('\n'));
   process.exit(1);
 }
 
+interface Command extends MovedRoutes {
+  readonly port: string | undefined;
+  readonly isEnvWritten: boolean;
+}
+
 /** @throws {SettingsError} */
-function readArguments(args: readonly string[]) {
+function readArguments(args: readonly string[]): Command & { readonly isHelp: boolean } {
   try {
     const { values, positionals } = parseArgs({
       args: args[0] === 'providers' ? args.slice(1) : [...args],
       allowPositionals: true,
-      options: { env: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } },
+      options: {
+        env: { type: 'boolean', default: false },
+        'path-prefix': { type: 'string' },
+        'callback-path': { type: 'string' },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
     });
-    return { port: positionals[0], isEnvWritten: values.env, isHelp: values.help };
+    const { env: isEnvWritten, help: isHelp, 'path-prefix': pathPrefix, 'callback-path': callbackPath } = values;
+    for (const path of [pathPrefix, callbackPath])
+      if (path !== undefined && !/^(?:\/[\w.~-]+)+$/.test(path))
+        throw new TypeError(`${path} is no path such as /v1/auth`);
+    return { port: positionals[0], isEnvWritten, isHelp, pathPrefix, callbackPath };
   } catch (error) {
     throw new SettingsError([error instanceof Error ? error.message : String(error), '', usage]);
   }
 }
 
-async function run(port: string | undefined, isEnvWritten: boolean): Promise<void> {
+async function run({ port, isEnvWritten, ...routes }: Command): Promise<void> {
   const settings = readSettings({
     NODE_ENV: process.env['NODE_ENV'],
     PORT: port,
@@ -52,7 +70,8 @@ async function run(port: string | undefined, isEnvWritten: boolean): Promise<voi
   });
   const kept = keptVariables('.env');
   const tell = (sentence: string): void => console.log(`# ${sentence}`);
-  const providers = await startProviders(settings, settings.port, { tell, kept });
+  const addresses = addressesOf(`http://localhost:${settings.port}`, routes);
+  const providers = await startProviders(settings, settings.port, { tell, kept, addresses });
   const { workos, supabase } = providers;
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void providers.close().then(() => process.exit(0)));
@@ -68,6 +87,10 @@ async function run(port: string | undefined, isEnvWritten: boolean): Promise<voi
   } else {
     console.log(`# Stand-ins for an app on ${origin}. Paste this where it is started; Ctrl+C here stops them.`);
     for (const [name, value] of Object.entries(variables)) console.log(`export ${name}=${value}`);
+  }
+  if (addresses !== undefined) {
+    tell(`WorkOS: register ${addresses.callback} as a redirect URI, and ${addresses.signIn} as the sign-in endpoint.`);
+    tell(`Supabase: add ${addresses.callback} to the redirect URLs.`);
   }
   if (workos !== undefined)
     console.log(`# WorkOS: sign in as ${[...workos.users.values()].map(({ email }) => email).join(', ')}`);

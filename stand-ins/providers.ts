@@ -9,6 +9,7 @@ import { picturePath } from './page.ts';
 import { startWorkosStandIn } from './workos/index.ts';
 import { displayName } from './workos/people.ts';
 import type { WorkosStandIn } from './workos/index.ts';
+import type { Addresses } from './addresses.ts';
 import type { Variables } from './env-file.ts';
 import type { Settings } from './settings.ts';
 import { portsIn, standInClientId } from './variables.ts';
@@ -37,6 +38,8 @@ interface StartOptions {
   readonly tell?: Tell;
   /** The variables of an earlier start, whose keys and free ports are used again. */
   readonly kept?: Variables;
+  /** What the application registers, where it is known before its first request. */
+  readonly addresses?: Addresses | undefined;
 }
 
 const silent: Tell = () => undefined;
@@ -45,7 +48,7 @@ const silent: Tell = () => undefined;
 export async function startProviders(
   settings: Settings,
   port: number,
-  { tell = silent, kept = {} }: StartOptions = {},
+  { tell = silent, kept = {}, addresses }: StartOptions = {},
 ): Promise<Providers> {
   const clock = createDemoClock();
   const { now } = clock;
@@ -54,19 +57,21 @@ export async function startProviders(
   const { B2B_API_KEY: apiKey, BAAS_PUBLISHABLE_KEY: publishableKey, SUPABASE_SECRET_KEY: secretKey } = kept;
   const workos = settings.isRealWorkos
     ? undefined
-    : await onPort(ports.workos, (own) => startWorkos(siteUrl, { apiKey, port: own, now, tell }));
+    : await onPort(ports.workos, (own) => startWorkos(siteUrl, { apiKey, port: own, now, tell, addresses }));
   const local: SupabaseLocalOptions = {
     publishableKey,
     secretKey,
     siteUrl,
     confirmEmail: settings.confirmsEmail,
     now,
-    onRedirect: (address, isAllowed) =>
+    onRedirect: (address, isAllowed) => {
+      if (address === addresses?.callback) return;
       tell(
         isAllowed
           ? `Supabase: the real one sends people back to ${address} only if it is in your project's redirect URLs.`
           : `Supabase: ${address} is not an address of this machine. People are sent to ${siteUrl} instead.`,
-      ),
+      );
+    },
     onMail: ({ to, subject, text, link }) => tell(`Mail to ${to}: ${subject}. ${text} ${link}`),
   };
   const supabase = settings.isRealSupabase
@@ -100,15 +105,18 @@ interface WorkosSettings {
   readonly port: number;
   readonly now: () => number;
   readonly tell: Tell;
+  readonly addresses: Addresses | undefined;
 }
 
-async function startWorkos(siteUrl: string, { apiKey, port, now, tell }: WorkosSettings): Promise<WorkosStandIn> {
+async function startWorkos(siteUrl: string, settings: WorkosSettings): Promise<WorkosStandIn> {
+  const { apiKey, port, now, tell, addresses } = settings;
   const tellOf = (name: string) => (address: string) =>
     tell(`WorkOS: the real one refuses ${address} unless you register it as a ${name}.`);
   const workos = await startWorkosStandIn({
     clientId: standInClientId,
     apiKey: apiKey ?? `sk_test_${randomBytes(16).toString('hex')}`,
     port,
+    ...(addresses && { redirectUris: [addresses.callback], signInUrl: addresses.signIn }),
     logoutReturnTos: [`${siteUrl}/`],
     onRedirectUri: tellOf('redirect URI'),
     onLogoutReturnTo: tellOf('sign-out redirect'),

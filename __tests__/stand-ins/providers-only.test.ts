@@ -127,6 +127,37 @@ it('uses the settings in .env again, and writes them anew where another program 
   }
 });
 
+it('registers the addresses of routes that the app has moved, and says which they are', async () => {
+  const app = express();
+  const server = await serve(app);
+  const before = { ...process.env };
+  try {
+    await start(String(server.port), '--path-prefix', '/v1/auth').printed('an admin');
+    Object.assign(process.env, exported(providers.output()));
+    const origin = `http://localhost:${server.port}`;
+    const register = `register ${origin}/v1/auth/callback as a redirect URI, and ${origin}/v1/auth/login as the sign-in endpoint.`;
+    expect(providers.output()).toContain(`# WorkOS: ${register}\n`);
+    expect(providers.output()).toContain(`# Supabase: add ${origin}/v1/auth/callback to the redirect URLs.\n`);
+    const said = providers.output();
+    app.use(b2bAuth({ pathPrefix: '/v1/auth' }));
+    const visitor = createVisitor(origin);
+    expect((await fetch((await visitor.get('/v1/auth/login')).location)).status).toBe(200);
+    expect(providers.output()).toBe(said);
+    await providers.stop();
+
+    await start(String(server.port), '--callback-path', '/cb').printed('an admin');
+    expect(providers.output()).toContain(`register ${origin}/cb as a redirect URI, and ${origin}/login as`);
+  } finally {
+    process.env = before;
+    await server.close();
+  }
+});
+
+it.each(['callback', '/a/', '//a', '/a?b'])('refuses %s for a path', async (path) => {
+  expect(await start('--callback-path', path).ended).toBe(1);
+  expect(providers.output()).toMatch(/ is no path such as \/v1\/auth\n[^]*Usage:/);
+});
+
 it('prints its usage, also for a misspelled option', async () => {
   expect(await start('--help').ended).toBe(0);
   expect(providers.output()).toMatch(/^Usage: express-auth-adapters providers/);

@@ -19,3 +19,15 @@ it('says whether accounts can be created, and whether they have to confirm their
   supabase.switches.signupDisabled = true;
   expect(await findingAbout()).toEqual(['note: New accounts cannot be created: sign-up is switched off']);
 });
+
+it('warns that an address proves nothing where a hosted project confirms none', async () => {
+  supabase.switches.autoconfirm = true;
+  const report = await examine(
+    { ...supabaseEnv(supabase), BAAS_URL: 'https://abc.supabase.co' },
+    { fetch: (url, init) => fetch((url as string).replace('https://abc.supabase.co', supabase.url), init) },
+  );
+  expect(report.findings.find(({ id }) => id === 'backend.signup')).toMatchObject({
+    level: 'warning',
+    fix: expect.stringContaining("let no accept or check decide by it (endsWith('@example.com'))"),
+  });
+});
