@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { express, libUrl, withCache } from './express.js';
+import { express, libUrl } from './express.js';
 
 const { b2bAuth, currentSession, requireSession } = await import(libUrl('b2b'));
 
@@ -53,16 +53,14 @@ const b2b = (cookies, options) => (fixtures) =>
   guarded(b2bAuth({ ...b2bOptions(fixtures), ...options }), cookies(fixtures));
 const own = (fixtures) => [fixtures.b2bCookie];
 export const b2bSignedIn = b2b(own);
-const b2bCached = (cookies, sizeOf) => async (fixtures) =>
-  guarded((await withCache('b2b'))(b2bOptions(fixtures), sizeOf(fixtures)), cookies(fixtures));
-export const b2bCold = b2bCached(own, () => 0);
+/** The option is a former one, which builds of this minor version still read. */
+const cached = (maxCachedSessions) => ({ maxCachedSessions });
+export const b2bCold = b2b(own, cached(0));
 /** Asked once for the token, then remembered. */
 export const b2bAccepting = b2b(own, { accept: () => true });
 /** Twice as many users as the cache holds, in rotation: no request finds its session. */
-export const b2bCacheMisses = b2bCached(
-  ({ b2bCookies }) => b2bCookies,
-  ({ b2bCookies }) => b2bCookies.length / 2,
-);
+export const b2bCacheMisses = (fixtures) =>
+  b2b(({ b2bCookies }) => b2bCookies, cached(fixtures.b2bCookies.length / 2))(fixtures);
 
 const padded = (kilobytes) => b2b(({ paddedCookies }) => [paddedCookies[kilobytes]]);
 export const b2bPadded1 = padded(1);
@@ -72,7 +70,7 @@ export const b2bPadded8 = padded(8);
 export const b2bPadded12 = padded(12);
 export const b2bPadded16 = padded(16);
 
-export const backendSignedIn = async (fixtures) =>
-  guarded(await backendAuth(backendOptions(fixtures)), [fixtures.backendCookie]);
-export const backendCold = async (fixtures) =>
-  guarded((await withCache('backend'))(backendOptions(fixtures), 0), [fixtures.backendCookie]);
+const backend = (options) => async (fixtures) =>
+  guarded(await backendAuth({ ...backendOptions(fixtures), ...options }), [fixtures.backendCookie]);
+export const backendSignedIn = backend();
+export const backendCold = backend(cached(0));
