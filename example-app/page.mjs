@@ -79,6 +79,7 @@ export function page(title, links, content) {
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>${title} · Northwind</title>
+        <link rel="icon" href="data:," />
         <style>
           ${style}
         </style>
