@@ -201,6 +201,42 @@ it('changes the file that --file names, where several make an application', asyn
   await expect(run(directory, 'b2b --file c.js')).rejects.toThrow('There is no file c.js');
 });
 
+it('reads no sources of tests, builds and other packages', async () => {
+  const made = `const app = require('express')();\n`;
+  const directory = write({
+    'package.json': '{"dependencies":{"express":"5"}}',
+    'src/app.js': made,
+    'src/app.test.js': made,
+    'tests/helper.js': made,
+    'dist/app.js': made,
+    'node_modules/shop/index.js': made,
+    'packages/admin/package.json': '{}',
+    'packages/admin/app.js': made,
+  });
+  expect((await run(directory, 'b2b --write')).output).toContain('src/app.js has new lines:');
+});
+
+it.each([
+  ['the file', { app: 'app.listen(3000);', scripts: {} }, '  node --env-file=.env app.js\n'],
+  [
+    'no file of its own',
+    { app: '', scripts: {} },
+    '  node --env-file=.env …, with the file that starts the application\n',
+  ],
+  [
+    'a script',
+    { app: '', scripts: { start: 'node app.js', dev: 'nodemon --inspect app.js' } },
+    '  npm run dev, after --env-file=.env is in it: nodemon --env-file=.env --inspect app.js\n',
+  ],
+  ['a script that reads .env', { app: '', scripts: { start: 'node -r dotenv/config app.js' } }, '  npm run start\n'],
+])('says how to start an application with %s', async (_what, { app, scripts }, expected) => {
+  const directory = write({
+    'package.json': JSON.stringify({ dependencies: { express: '5' }, scripts }),
+    'app.js': `const app = require('express')();\n${app}\n`,
+  });
+  expect((await run(directory, 'backend')).output).toContain(expected);
+});
+
 it('gives the second adapter a session route of its own', async () => {
   const directory = write(shapes[0]?.files ?? {});
   await run(directory, 'b2b --write');

@@ -129,9 +129,10 @@ async function carryOut(plan: Plan, command: AddCommand, surroundings: Surroundi
   await ignoreEnvFile(command, surroundings);
   if (target.kind === 'mounted') print(`${functionNames[adapter]} is mounted: ${target.file}, line ${target.line}.\n`);
   else mountInFile(target, plan.isSecond, command, surroundings);
-  print(
-    `\n${nextSteps(plan.project, { adapter, file: target.file, isLocal: Object.keys(plan.settings.local).length > 0 })}\n`,
-  );
+  const isStarted = readSource(directory, target.file).includes('.listen(');
+  const isLocal = Object.keys(plan.settings.local).length > 0;
+  const steps = nextSteps(project, { adapter, file: isStarted ? target.file : undefined, isLocal });
+  print(`\n${steps}\n`);
   if (isDryRun)
     print('\nNothing was changed. Without --dry-run the command ends with: npx express-auth-adapters doctor\n');
   else await runDoctor(adapter);

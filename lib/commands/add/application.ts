@@ -126,7 +126,7 @@ function callsOfExpress(scan: Scan, name: string | undefined): readonly Call[] {
 }
 
 const declared =
-  /^(?:.* )?(?<before>[^ ]+) (?<statement>(?:const|let|var) (?<name>[\w$]+)(?: : [^=;]+)? = (?:(?:module \. )?exports(?: \. [\w$]+)? = )?)$/;
+  /^.* (?<statement>(?:const|let|var) (?<name>[\w$]+)(?: : [^=;]+)? = (?:(?:module \. )?exports(?: \. [\w$]+)? = )?)$/;
 const listed = /^.* , (?<statement>(?<name>[\w$]+) = )$/;
 const assigned = /^.* (?:;|\{|\}|"[^ ]*") (?<statement>(?<name>(?:this \. )?[\w$]+) = )$/;
 
@@ -135,8 +135,8 @@ function creationBefore({ tokens }: Scan, from: number, after: string | undefine
   // A file may begin with the statement.
   const before = [';', ...tokens.slice(Math.max(0, from - 40), from).map(({ text }) => text)].join(' ') + ' ';
   const match = declared.exec(before) ?? (after === ';' ? listed.exec(before) : null) ?? assigned.exec(before);
-  const { name, statement, before: last } = match?.groups ?? {};
-  if (name === undefined || statement === undefined || last === '(') return undefined;
+  const { name, statement } = match?.groups ?? {};
+  if (name === undefined || statement === undefined) return undefined;
   return { name: name.replaceAll(' ', ''), from: from - statement.trimEnd().split(' ').length };
 }
 

@@ -12,19 +12,19 @@ const routes = {
 
 interface Done {
   readonly adapter: AdapterName;
-  /** The file where it is mounted. */
-  readonly file: string;
+  /** The file that starts the application, where that is known. */
+  readonly file: string | undefined;
   /** Whether the settings are those of local stand-ins. */
   readonly isLocal: boolean;
 }
 
 export function nextSteps({ scripts, dependencies, manager }: Project, { adapter, file, isLocal }: Done): string {
-  const script = ['dev', 'start'].find((name) => scripts[name] !== undefined);
+  const script = ['dev', 'start:dev', 'start'].find((name) => scripts[name] !== undefined);
   const command = scripts[script ?? ''] ?? '';
   const readsEnv = dependencies.has('dotenv') || /dotenv|--env-file/.test(command);
   const start =
     script === undefined
-      ? `node --env-file=.env ${file}`
+      ? `node --env-file=.env ${file ?? '…, with the file that starts the application'}`
       : `${manager} run ${script}${readsEnv ? '' : `, after --env-file=.env is in it: ${withEnvFile(command)}`}`;
   const name = functionNames[adapter];
   return [
