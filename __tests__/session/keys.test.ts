@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { errors, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import type { CryptoKey, JWK } from 'jose';
 import { AuthError } from '../../lib/errors.ts';
+import { readToken, verifyAccessToken } from '../../lib/session/jwt.ts';
 import { createKeySet, joseCode } from '../../lib/session/keys.ts';
 import type { KeySetOptions } from '../../lib/session/keys.ts';
 
@@ -20,9 +21,10 @@ async function createSigningKey(alg: 'ES256' | 'RS256', kid?: string): Promise<S
   return { alg, kid, privateKey, jwk };
 }
 
-function sign({ alg, privateKey }: SigningKey, kid: string | undefined): Promise<string> {
+function sign({ alg, privateKey }: SigningKey, kid: string | undefined, now?: number): Promise<string> {
   const header = kid === undefined ? { alg } : { alg, kid };
-  return new SignJWT({ sub: 'user_1' }).setProtectedHeader(header).sign(privateKey);
+  const times = now === undefined ? {} : { iat: now / 1000, exp: now / 1000 + 300 };
+  return new SignJWT({ sub: 'user_1', ...times }).setProtectedHeader(header).sign(privateKey);
 }
 
 const old = await createSigningKey('RS256', 'old');
@@ -421,11 +423,48 @@ describe('what the issuer publishes', () => {
     await expect(keySet.verify(token)).rejects.toThrow(noMatchingKey);
   });
 
-  it('is reported as the issuer’s fault if a key cannot be imported', async () => {
-    publish({ ...next.jwk, x: 'AAAA' });
-    await expect(startKeySet().verify(sign(next, 'next'))).rejects.toMatchObject({
-      code: 'provider_unavailable',
-      cause: expect.anything(),
+  describe.each([
+    ['is not on its curve', { y: next.jwk.x }],
+    ['is too short', { x: 'AAAA' }],
+    ['has no second coordinate', { y: undefined }],
+  ])('and %s', (_what, members) => {
+    const broken = { ...next.jwk, ...members };
+
+    it('is no key, and others still verify', async () => {
+      publish(broken, old.jwk);
+      const keySet = startKeySet();
+      await expect(keySet.verify(sign(next, 'next'))).rejects.toThrow(noMatchingKey);
+      await expect(keySet.verify(sign(old, 'old'))).resolves.toBe('user_1');
+      await expect(keySet.isEmpty()).resolves.toBe(false);
+    });
+
+    it('hides no good key of the same name', async () => {
+      publish(broken, next.jwk);
+      const keySet = startKeySet();
+      const verdict = await verifyAccessToken(readToken(await sign(next, 'next', time)), keySet, () => time);
+      expect(verdict.kind).toBe('valid');
+    });
+
+    it('causes one fetch per cool-down, and is used once the issuer has mended it', async () => {
+      publish(broken);
+      const keySet = startKeySet();
+      const token = await sign(next, 'next');
+      for (let i = 0; i < 5; i += 1) await expect(keySet.verify(token)).rejects.toThrow(noMatchingKey);
+      expect(fetches).toBe(1);
+      publish(next.jwk);
+      time += 30_000;
+      await expect(keySet.verify(token)).resolves.toBe('user_1');
+      expect(fetches).toBe(2);
+    });
+
+    it('is no key after an outage either, which is still an outage', async () => {
+      publish(broken);
+      const keySet = startKeySet();
+      const token = await sign(next, 'next');
+      await expect(keySet.verify(token)).rejects.toThrow(noMatchingKey);
+      answer = breakOff;
+      time += 30_000;
+      await expect(keySet.verify(token)).rejects.toMatchObject({ code: 'provider_unavailable' });
     });
   });
 });

@@ -24,7 +24,8 @@ export interface SigningKeys {
   /**
    * The key for a token's header, also for jose's `jwtVerify`.
    *
-   * @throws `ERR_JWKS_NO_MATCHING_KEY` the issuer, asked within the cool-down, publishes no such key: the token is invalid
+   * @throws `ERR_JWKS_NO_MATCHING_KEY` the issuer, asked within the cool-down, publishes no such key, or one that
+   *   cannot be imported: the token is invalid
    * @throws `ERR_JWKS_MULTIPLE_MATCHING_KEYS` the token names no `kid` and several keys fit; the error iterates over them
    * @throws `ERR_JOSE_NOT_SUPPORTED` the token's `alg` is not an asymmetric signature
    * @throws {AuthError} `provider_unavailable`: only the issuer can decide, and it cannot be reached
@@ -91,17 +92,10 @@ class RemoteKeys {
 
   async find(header: JWSHeaderParameters, minIntervalMs: number): Promise<CryptoKey> {
     const keys = await this.current();
-    try {
-      return await keys(header).catch(async (error: unknown) => {
-        if (joseCode(error) !== 'ERR_JWKS_NO_MATCHING_KEY') throw error;
-        await this.#renew(minIntervalMs);
-        return keys(header);
-      });
-    } catch (error) {
-      if (error instanceof AuthError || aboutToken.includes(joseCode(error))) throw error;
-      // A published key that cannot be imported is the issuer's error.
-      throw new AuthError('provider_unavailable', { cause: error, retryAfter: 5 });
-    }
+    const key = await keys(header).catch(keylessUnless);
+    if (key !== undefined) return key;
+    await this.#renew(minIntervalMs);
+    return (await keys(header).catch(keylessUnless)) ?? refuseKeyless();
   }
 
   /** Waits for the first keys, and for no later ones. */
@@ -171,11 +165,17 @@ class RemoteKeys {
   }
 }
 
-const aboutToken: readonly unknown[] = [
-  'ERR_JWKS_NO_MATCHING_KEY',
-  'ERR_JWKS_MULTIPLE_MATCHING_KEYS',
-  'ERR_JOSE_NOT_SUPPORTED',
-];
+const otherReasons: readonly unknown[] = ['ERR_JWKS_MULTIPLE_MATCHING_KEYS', 'ERR_JOSE_NOT_SUPPORTED'];
+
+/** No key: none matches, or the one that matches cannot be imported, such as a point that is not on its curve. */
+function keylessUnless(error: unknown): undefined {
+  if (error instanceof AuthError || otherReasons.includes(joseCode(error))) throw error;
+}
+
+async function refuseKeyless(): Promise<never> {
+  const { JWKSNoMatchingKey } = await import('jose/errors');
+  throw new JWKSNoMatchingKey();
+}
 
 /**
  * The code of a jose error, as its documentation recommends; `instanceof` would require loading jose.
