@@ -59,6 +59,19 @@ describe('POST /auth/logout', () => {
     for (const visitor of [down, alone]) expect((await visitor.post('/auth/logout')).status).toBe(303);
   });
 
+  it('ends them where the token of the cookie was exchanged, and its response was lost', async () => {
+    await start({ options: { signOutScope: 'global' } });
+    const [visitor, elsewhere] = [await app.signedIn(), await app.signedIn()];
+    const cookie = visitor.cookieHeader();
+    app.clock.advance(61 * 60_000);
+    expect(await statusOf(visitor)).toBe(200);
+    await statusOf(elsewhere);
+    app.clock.advance(1_000);
+    await app.visitor().post('/auth/logout', { headers: { cookie } });
+    expect(app.supabase.requests.at(-1)?.url.search).toBe('?scope=global');
+    expect(await statusOf(elsewhere)).toBe(401);
+  });
+
   it('ends the sessions of no user whom a forged cookie names', async () => {
     await start({ options: { signOutScope: 'global' } });
     const ada = await app.signedIn();

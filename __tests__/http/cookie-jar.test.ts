@@ -1,6 +1,9 @@
 import http from 'node:http';
+import http2 from 'node:http2';
 import type { ServerResponse } from 'node:http';
 import { once } from 'node:events';
+import { Socket } from 'node:net';
+import { jest } from '@jest/globals';
 import type { CookieAttributes } from '../../lib/tools/cookies.ts';
 import { createCookieJar, jarOf } from '../../lib/http/cookie-jar.ts';
 import { serve } from '../support/servers.ts';
@@ -167,6 +170,19 @@ describe('cookies for a gateway', () => {
   });
 });
 
+it('a response without a connection is asked about for ten minutes', async () => {
+  jest.useFakeTimers({ now: 0 });
+  try {
+    const recheck = jest.fn(() => Promise.resolve());
+    const res = new http.ServerResponse(new http.IncomingMessage(new Socket()));
+    createCookieJar(res).write([{ name: 'a', value: '1' }], attributes, { recheck });
+    await jest.advanceTimersByTimeAsync(3_600_000);
+    expect(recheck).toHaveBeenCalledTimes(600);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 describe('delivery', () => {
   /** Answers with `handle`, and resolves to the outcome of the cookies `a` and `b` after the response. */
   async function fateOf(handle: (res: ServerResponse) => void, leave = false) {
@@ -274,6 +290,50 @@ describe('delivery', () => {
     });
     await promise;
     expect(told).toEqual(['new']);
+  });
+
+  it('is not reported for cookies that a later write has replaced, though that one is dropped', async () => {
+    const told: string[] = [];
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const headers = await answerOf((res) => {
+      res.once('close', () => resolve(undefined));
+      const jar = createCookieJar(res);
+      jar.write([{ name: 'a', value: '1' }], attributes, { onDelivered: () => told.push('first') });
+      jar.write([{ name: 'a', value: '2' }], attributes, { isCurrent: () => false });
+      res.end();
+    });
+    await promise;
+    expect([headers.getSetCookie(), told]).toEqual([[], []]);
+  });
+
+  it.each([
+    ['is reported by a stream of HTTP/2 that was sent in full', false, ['delivered']],
+    ['is not reported by a stream of HTTP/2 that was canceled before its head', true, [['a']]],
+  ])('%s', async (_title, isCanceled, expected) => {
+    const told: unknown[] = [];
+    const { promise: arrived, resolve: arrive } = Promise.withResolvers<undefined>();
+    const { promise: closed, resolve: close } = Promise.withResolvers<undefined>();
+    const h2 = http2.createServer((_req, response) => {
+      const res = response as unknown as ServerResponse;
+      res.once('close', () => close(undefined));
+      createCookieJar(res).write([{ name: 'a', value: '1' }], attributes, {
+        onDelivered: () => told.push('delivered'),
+        onLost: (names) => told.push(names),
+      });
+      if (!isCanceled) res.end('ok');
+      arrive(undefined);
+    });
+    await new Promise<void>((resolve) => h2.listen(0, '127.0.0.1', resolve));
+    const address = h2.address();
+    const client = http2.connect(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`);
+    const stream = client.request({ ':path': '/' }).on('error', () => undefined);
+    await arrived;
+    if (isCanceled) stream.close(http2.constants.NGHTTP2_CANCEL);
+    else stream.resume();
+    await closed;
+    client.close();
+    await new Promise((resolve) => h2.close(resolve));
+    expect(told).toEqual(expected);
   });
 
   it('is reported as failed to those who asked, if the connection broke before the head', async () => {

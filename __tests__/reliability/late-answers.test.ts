@@ -54,6 +54,12 @@ beforeEach(async () => {
         const looked = getSession(req).then(() => asked.resolve(undefined));
         looked.then(() => done.promise).then(() => sendText(res, 'slow'), next);
       });
+      host.get('/late', (req, res, next) => {
+        const { asked, done } = slow;
+        asked.resolve(undefined);
+        const looked = done.promise.then(() => getSession(req));
+        looked.then((session) => sendText(res, String(session?.user.email)), next);
+      });
       host.get('/update', (req, res, next) => {
         const changed = getSupabaseClient(req).then((client) => client.auth.updateUser({ data: { a: 1 } }));
         changed.then(({ error }) => sendJson(res, { error: error?.name })).catch(next);
@@ -291,6 +297,18 @@ it('a sign-out is kept when a late request changes the user through the SDK', as
   await visitor.post('/auth/logout');
   answer.resolve(undefined);
   expect((await late).setCookies).toEqual([]);
+});
+
+it('a sign-in is kept when a request of before asks for its session late, as after an upload', async () => {
+  const visitor = await app.signedIn();
+  const late = before(visitor).get('/late');
+  await slow.asked.promise;
+  await visitor.post('/auth/logout');
+  await visitor.postJson('/auth/login', ada);
+  app.clock.advance(1_000);
+  slow.done.resolve(undefined);
+  expect(await late).toMatchObject({ text: 'undefined', setCookies: [] });
+  expect((await visitor.getJson('/api/me')).status).toBe(200);
 });
 
 it('a session that the backend has ended costs no other session beside it in the cookies', async () => {

@@ -27,7 +27,7 @@ export function signOutRoute(context: B2bContext): AuthRoute {
     path: settings.logoutPath,
     option: 'logoutPath',
     get: (request) => signOutPage(request, `${request.localPath(settings.logoutPath)}?${fromPage}`, request.home),
-    post: (request) => withSignOutHook(request, settings.onSignOut, () => signOut(request)),
+    post: (request) => withSignOutHook(request, settings.onSignOut, false, () => signOut(request)),
   };
 
   async function signOut(request: AuthRequest): Promise<Reply> {

@@ -2,7 +2,7 @@ import onHeaders from 'on-headers';
 import type { ServerResponse } from 'node:http';
 import { serializeCookie } from '../tools/cookies.ts';
 import { isRecord } from '../tools/json.ts';
-import { isClosed, isHeadOpen, varyOn } from './message.ts';
+import { isClosed, isHeadOpen, onceSent, varyOn } from './message.ts';
 import type { CookieAttributes, CookieWrite, RequestCookies } from '../tools/cookies.ts';
 import type { Adapter } from './adapter.ts';
 
@@ -34,7 +34,7 @@ interface CookieJar {
 interface Pending {
   readonly text: string;
   readonly isDeletion: boolean;
-  readonly isCurrent: (() => boolean) | undefined;
+  readonly delivery: CookieDelivery;
 }
 
 interface CookieDelivery extends Delivery {
@@ -69,9 +69,11 @@ export function createCookieJar(res: ServerResponse): CookieJar {
 
   // Just before the head is sent: a handler may replace the header, and a response with our cookie must never be cached.
   const flush = (): void => {
-    // Only what is sent is delivered.
-    deliveries = deliveries.filter(({ isCurrent }) => isCurrent?.() ?? true);
-    const lines = linesOf([...pending.values()].filter(({ isCurrent }) => isCurrent?.() ?? true));
+    const current = new Set(deliveries.filter(({ isCurrent }) => isCurrent?.() ?? true));
+    const sent = [...pending.values()].filter(({ delivery }) => current.has(delivery));
+    // A later write may have replaced all of an earlier one's.
+    deliveries = [...new Set(sent.map(({ delivery }) => delivery))];
+    const lines = linesOf(sent);
     const isWithheld = isForGateway && lines.length + foreignCookies(res).length > 1;
     if (lines.length === 0 && dependsOnSession) refusePublic(res);
     else if (lines.length > 0 && !isWithheld) sendCookies(res, lines);
@@ -81,7 +83,7 @@ export function createCookieJar(res: ServerResponse): CookieJar {
     if (isListening) return;
     isListening = true;
     onHeaders(res, flush);
-    res.once('finish', () => {
+    onceSent(res, () => {
       if (!isForGateway) for (const { onDelivered } of deliveries) onDelivered?.();
     });
     res.once('close', () => {
@@ -107,11 +109,12 @@ export function createCookieJar(res: ServerResponse): CookieJar {
         return;
       }
       listen();
+      const named = { ...delivery, names };
       for (const write of writes) {
-        for (const variant of variantsOf(write, attributes)) add(pending, variant, attributes, delivery);
+        for (const variant of variantsOf(write, attributes)) add(pending, variant, attributes, named);
       }
-      deliveries = [...deliveries, { ...delivery, names }];
-      if (delivery.recheck !== undefined) recheckWhileOpen(res, delivery);
+      deliveries = [...deliveries, named];
+      if (delivery.recheck !== undefined) recheckWhileOpen(res, delivery, maxRechecks);
     },
     answerGateway: () => void (isForGateway = true),
   };
@@ -119,12 +122,14 @@ export function createCookieJar(res: ServerResponse): CookieJar {
 
 /** Milliseconds between two questions. */
 const recheckMs = 1_000;
+/** Ten minutes: longer than any request, and a response that never had a connection never closes. */
+const maxRechecks = 600;
 
-function recheckWhileOpen(res: ServerResponse, delivery: Delivery): void {
+function recheckWhileOpen(res: ServerResponse, delivery: Delivery, left: number): void {
   const next = async (): Promise<void> => {
-    if (!isHeadOpen(res) || isClosed(res) || delivery.isCurrent?.() === false) return;
+    if (left === 0 || !isHeadOpen(res) || isClosed(res) || delivery.isCurrent?.() === false) return;
     await delivery.recheck?.();
-    recheckWhileOpen(res, delivery);
+    recheckWhileOpen(res, delivery, left - 1);
   };
   setTimeout(() => void next(), recheckMs).unref();
 }
@@ -144,12 +149,12 @@ function add(
   pending: Map<string, Pending>,
   write: CookieWrite,
   attributes: CookieAttributes,
-  { isCurrent }: Delivery,
+  delivery: CookieDelivery,
 ): void {
   const { domain, path, partitioned = false } = { ...attributes, ...write.attributes };
   const key = `${write.name};${domain ?? ''};${path};${partitioned}`;
   pending.delete(key);
-  pending.set(key, { text: serializeCookie(write, attributes), isDeletion: write.value === undefined, isCurrent });
+  pending.set(key, { text: serializeCookie(write, attributes), isDeletion: write.value === undefined, delivery });
 }
 
 function linesOf(writes: readonly Pending[]): readonly string[] {

@@ -137,3 +137,11 @@ export function isClosed(res: ServerResponse): boolean {
   const { stream } = res as { readonly stream?: { readonly destroyed: boolean } };
   return res.closed || res.destroyed || stream?.destroyed === true;
 }
+
+/** Calls a listener once the whole response was sent. One of HTTP/2 also finishes where its stream was canceled. */
+export function onceSent(res: ServerResponse, listener: () => void): void {
+  const { stream } = res as { readonly stream?: { readonly aborted: boolean; readonly rstCode: number } };
+  res.once('finish', () => {
+    if (stream === undefined || (!stream.aborted && stream.rstCode === 0)) listener();
+  });
+}

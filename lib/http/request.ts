@@ -34,6 +34,8 @@ export class AuthRequest {
   readonly definition: Adapter;
   readonly req: HostRequest;
   readonly res: ServerResponse;
+  /** When the adapter got it, in milliseconds since the epoch. */
+  readonly arrivedAt: number;
   /** The mount path, `''` at the root. */
   readonly prefix: string;
   /** Whether the adapter's router has it. Otherwise `protectResource` guards it, and the router leaves it alone. */
@@ -63,8 +65,6 @@ export class AuthRequest {
   signingIn: Session | undefined;
   /** When a sign-in of this request began, as a `performance.now()` value: when one of the adapter's routes, or `storeSession`, got it. */
   startedAt: number | undefined;
-  /** The same time, in milliseconds since the epoch. */
-  arrivedAt: number | undefined;
   /** The cookies that a route has written, under the adapter's names; without those that depend on the session's state. */
   written: readonly CookieWrite[] = none;
   /** The names of all cookies that were written, also of those that the response may yet drop. */
@@ -78,6 +78,7 @@ export class AuthRequest {
     this.definition = definition;
     this.req = req;
     this.res = res;
+    this.arrivedAt = definition.now();
     this.prefix = prefix;
     this.preceding = preceding;
   }

@@ -130,7 +130,6 @@ function routerOf(definition: Adapter, handle: Handle): Router {
 async function serve(request: AuthRequest, route: AuthRoute, next: Next): Promise<void> {
   request.startedAt = performance.now();
   if (route.isJsonOnly === true) request.isForApi = true;
-  request.arrivedAt = request.definition.now();
   try {
     const reply = await answer(request, route);
     await request.settled();

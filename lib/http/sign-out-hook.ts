@@ -22,18 +22,21 @@ export type OnSignOutOf<S extends Session> = (signOut: SignOutOf<S>) => unknown;
  * Signs out, and then tells `onSignOut`, before the response. The session is looked up first, as nothing can be read of it later. The
  * hook has `timeoutMs`.
  *
+ * @param isLookedUp whether the session is looked up also where there is no hook
  * @param signOut ends the session and writes its cookies; it gets what was looked up, whose tokens may be newer than the cookies'
  */
 export async function withSignOutHook<S extends Session>(
   request: AuthRequest,
   onSignOut: OnSignOutOf<S> | undefined,
+  isLookedUp: boolean,
   signOut: (session: S | null) => Promise<Reply>,
 ): Promise<Reply> {
-  if (onSignOut === undefined) return signOut(null);
+  if (onSignOut === undefined && !isLookedUp) return signOut(null);
   const { req, res, definition } = request;
   // An outage, or what `accept` throws, must not keep anyone signed in.
   const session = (await request.resolveSession().catch(() => null)) as S | null;
   const reply = await signOut(session);
+  if (onSignOut === undefined) return reply;
   // Outside Express, `req` and `res` lack Express' additions.
   const tell = async (): Promise<unknown> => await onSignOut({ session, req: req as Request, res: res as Response });
   try {

@@ -30,12 +30,14 @@ type FoundCookies<Content> = Exclude<ReadOutcome<Content>, { kind: 'none' }>;
  *
  * @param isHeadSent whether it is too late to send cookies; then no token is spent
  * @param client the request's client; provider calls for unverified tokens are counted by its address
+ * @param arrivedAt when the request came, in milliseconds since the epoch; default: now
  * @throws {AuthError} `provider_unavailable`, `provider_refused` or `token_rejected`; the session is kept
  */
 export type Resolve = (
   cookieHeader: string | undefined,
   isHeadSent: () => boolean,
   client?: ClientFacts,
+  arrivedAt?: number,
 ) => Promise<Resolution>;
 
 interface CookieRequest {
@@ -44,6 +46,7 @@ interface CookieRequest {
   readonly cookies: RequestCookies;
   readonly isHeadSent: () => boolean;
   readonly client: ClientFacts;
+  readonly arrivedAt: number | undefined;
   readonly allowance: Allowance;
   /** Aborts at the request's deadline. */
   readonly signal: AbortSignal;
@@ -102,10 +105,15 @@ export function createResolve<Content>(context: SessionContext<Content>, renew: 
     // A sign-in may come meanwhile.
     const isReplaced = (): boolean =>
       ended.some((each) => revocations.knownRevocation(revocations.keysOf(each, undefined)) === 'replaced');
-    return { session: null, cookies, ...deletionOf(context, isReplaced), ...defined({ signIn: last?.signIn }) };
+    return {
+      session: null,
+      cookies,
+      ...deletionOf(context, isReplaced, request.arrivedAt),
+      ...defined({ signIn: last?.signIn }),
+    };
   }
 
-  return async (cookieHeader, isHeadSent, client = {}) => {
+  return async (cookieHeader, isHeadSent, client = {}, arrivedAt) => {
     if (cookieHeader === undefined) return signedOut;
     const all = parseCookies(cookieHeader);
     const read = await source.read(all);
@@ -113,7 +121,8 @@ export function createResolve<Content>(context: SessionContext<Content>, renew: 
     const signal = AbortSignal.timeout(timeoutMs);
     const candidates = read.kind === 'stored' ? read.candidates : [];
     const cookies = source.holding(all, candidates);
-    const request = { cookieHeader, cookies, isHeadSent, client, signal, allowance: allowanceOf(client.ipAddress) };
+    const allowance = allowanceOf(client.ipAddress);
+    const request = { cookieHeader, cookies, isHeadSent, client, arrivedAt, signal, allowance };
     const findings = await untilAborted(lookAtAll(candidates, request), signal, outOfTime);
     const renewable = withoutFormer(findings.filter((finding) => finding.kind === 'renewable'));
     for (const next of inOrder(renewable)) {

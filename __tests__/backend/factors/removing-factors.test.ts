@@ -110,6 +110,25 @@ describe('a session whose second factor was removed', () => {
     expect((await visitor.getJson('/auth/session')).json.user.email).toBe(ada.email);
   });
 
+  it('gives an older cookie its tokens for 25 seconds from the response on, also where no request shows them', async () => {
+    await start();
+    const factor = app.supabase.addFactor(ada.email);
+    const visitor = await raised(factor);
+    const older = app.visitor();
+    for (const [name, value] of visitor.cookies) older.cookies.set(name, value);
+    await postForm(visitor, '/auth/enroll', { remove: factor.id, sure: 'yes' });
+    app.clock.advance(25_000);
+    expect((await older.getJson('/api/me')).status).toBe(200);
+    for (const [name, value] of visitor.cookies) older.cookies.set(name, value);
+    const again = await raised(app.supabase.addFactor(ada.email));
+    const copy = app.visitor();
+    for (const [name, value] of again.cookies) copy.cookies.set(name, value);
+    await postForm(again, '/auth/enroll', { remove: app.supabase.factorsOf(ada.email)[0]!.id, sure: 'yes' });
+    app.clock.advance(25_001);
+    // The provider refuses the token of before.
+    expect((await copy.getJson('/api/me')).status).toBe(401);
+  });
+
   it('keeps what it has where another factor was removed', async () => {
     await start();
     const [used, other] = [app.supabase.addFactor(ada.email), app.supabase.addFactor(ada.email)];

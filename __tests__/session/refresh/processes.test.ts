@@ -133,6 +133,24 @@ describe('what a process knows of a token', () => {
     expect((await setUp({ shared, clock }).exchange('a', never)).answer).toEqual(to('d'));
   });
 
+  it('leads on from what another process has exchanged the same token for meanwhile', async () => {
+    const { clock, shared, one, two } = setUpTwo();
+    await two.exchange('a', to('b'));
+    one.refresh.follow('a', to('c'));
+    await told();
+    clock.advance(1_000);
+    const third = setUp({ shared, clock });
+    for (const each of [one, two, third])
+      for (const token of ['a', 'b']) expect((await each.exchange(token, never)).answer).toMatchObject(to('c'));
+  });
+
+  it('leads on from what this process has exchanged the same token for', async () => {
+    const { exchange, refresh, settled } = setUp();
+    await exchange('a', to('b'));
+    refresh.follow('a', to('c'));
+    expect(['a', 'b'].map(settled)).toMatchObject([to('c'), to('c')]);
+  });
+
   it('never leads back from a token to one that led to it', async () => {
     const { clock, shared, one, two } = setUpTwo();
     await one.exchange('a', to('b'));

@@ -3,6 +3,7 @@ import type { Session as SdkSession } from '@supabase/supabase-js';
 import type { CookieWrite } from '../../tools/cookies.ts';
 import { defined } from '../../tools/json.ts';
 import { AuthError, isOutage } from '../../errors.ts';
+import { onceSent } from '../../http/message.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import { admitSignIn, beginSession, placeSession, refuseLarge, verifyIssued } from '../../session/sign-in.ts';
 import type { BackendSession } from '../../types.ts';
@@ -208,7 +209,7 @@ export async function advance(
     await resolver.renewOthers(session.user.id, spent, newest).catch((error: unknown) => {
       explain('other processes were not told of a second factor: %s', String(error));
     });
-    request.res.once('finish', () => resolver.received(newest));
+    onceSent(request.res, () => resolver.received(newest));
   }
   return next;
 }

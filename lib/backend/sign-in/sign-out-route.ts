@@ -28,7 +28,7 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
     const newest = (left: EndedSession<StoredContent>): EndedSession<StoredContent> =>
       current === null || content === undefined || left.candidate.sessionId !== current.claims['session_id']
         ? left
-        : { ...left, candidate: { ...left.candidate, content }, verdict: { kind: 'live', session: current } };
+        : { candidate: { ...left.candidate, content }, verdict: { kind: 'live', session: current }, isAuthentic: true };
     const live = await liveTokens(backend, request, current);
     const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
     request.writeCookies(cookies);
@@ -57,7 +57,9 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
   }
 
   function leave(request: AuthRequest, status: 302 | 303, returnTo: string): Promise<Reply> {
-    return withSignOutHook(request, settings.onSignOut, async (session) => {
+    // Ending others takes a token that works: that of the cookie may be spent.
+    const isLookedUp = settings.signOutScope !== 'local';
+    return withSignOutHook(request, settings.onSignOut, isLookedUp, async (session) => {
       await signOut(request, session);
       return redirectOrJson(request, returnTo, status);
     });

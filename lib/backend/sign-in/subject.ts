@@ -116,7 +116,8 @@ export async function renewLowered(
   const isLowered = (renewed: Session): boolean => renewed.claims['aal'] !== 'aal2';
   const renewal = await resolver.renewChanged(content, isLowered, clientFacts(request.req, request.peer));
   if (renewal.kind !== 'renewed') return undefined;
-  request.writeCookies(await writer.write(renewal.stored.content, request.cookies));
+  const writes = await writer.write(renewal.stored.content, request.cookies);
+  request.writeCookies(writes, resolver.deliveryOf(renewal.stored));
   return isLowered(renewal.session);
 }
 

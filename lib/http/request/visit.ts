@@ -31,6 +31,7 @@ interface Visitor {
   readonly req: HostRequest;
   readonly res: ServerResponse;
   readonly peer: string | undefined;
+  readonly arrivedAt: number;
   readonly waits: WaitingTime;
   accepts(session: Session): Promise<boolean>;
   settled(): Promise<void> | undefined;
@@ -66,12 +67,12 @@ async function find(visitor: Visitor): Promise<Extract<Visit, { is: 'resolved' |
   }
 }
 
-async function resolve({ definition: { resolver }, req, res, peer, waits }: Visitor): Promise<Resolution> {
+async function resolve({ definition: { resolver }, req, res, peer, arrivedAt, waits }: Visitor): Promise<Resolution> {
   const { cookie } = req.headers;
   // In the cache and not accepted: its token need not be verified again.
   const verified = resolver.cachedSession(cookie);
   if (verified !== undefined) return { session: verified, cookies: [] };
-  return waits.count(resolver.resolve(cookie, () => !isHeadOpen(res), clientFacts(req, peer)));
+  return waits.count(resolver.resolve(cookie, () => !isHeadOpen(res), clientFacts(req, peer), arrivedAt));
 }
 
 function deliver(visitor: Visitor, { cookies, isCurrent, onDelivered, recheck }: Resolution): void {

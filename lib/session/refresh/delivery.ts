@@ -11,13 +11,18 @@ export type Delivery = Pick<Resolution, 'isCurrent' | 'recheck' | 'onDelivered'>
 /** Milliseconds for which a cookie that holds no session can be deleted: shorter than a person takes to sign in. */
 const deletionMs = 1_000;
 
-/** Cookies that delete a session's. The next request deletes what is left. @param isReplaced whether a sign-in is known to have taken its place */
+/**
+ * Cookies that delete a session's. The next request deletes what is left.
+ *
+ * @param isReplaced whether a sign-in is known to have taken its place
+ * @param arrivedAt when the request came, in milliseconds since the epoch
+ */
 export function deletionOf(
   { now }: Pick<SessionContext<unknown>, 'now'>,
   isReplaced: () => boolean = () => false,
+  arrivedAt = now(),
 ): Delivery {
-  const foundAt = now();
-  return { isCurrent: () => now() - foundAt < deletionMs && !isReplaced() };
+  return { isCurrent: () => now() - arrivedAt < deletionMs && !isReplaced() };
 }
 
 /** Cookies with a session's tokens. @param replaced the tokens that these replace, as far as the caller knows */

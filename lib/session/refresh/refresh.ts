@@ -212,8 +212,46 @@ function createNewest(now: () => number) {
   };
 }
 
+/**
+ * Gives requests with a spent token its successor, where no refresh produced it: for eight days, because the response that brings it
+ * may be lost, until a browser has it.
+ */
+function createFollow({ answers, tell }: ExchangeParts) {
+  return (token: string, next: Pick<Renewed, 'owner' | 'token' | 'text'>): void => {
+    if (token === next.token) return;
+    for (const each of [token, ...answers.formerOf(token)]) {
+      const [steps, leftMs = 0] =
+        each === token ? [0, openMs] : [answers.wayTo(each, token)?.steps, answers.leftOf(each)];
+      if (steps === undefined) continue;
+      const answer: Renewed = { kind: 'renewed', ...next, steps: steps + 1, isBrought: true };
+      // A browser has this token already where the answers of those that led to it are about to end.
+      const ms = leftMs > closingMs ? openMs : closingMs;
+      const known = answers.settle(each, answer, ms) ? undefined : answers.lastOf(each);
+      for (const [from, further] of beyond(each, answer, known)) answers.settle(from, further, ms);
+      tell(async (others) => {
+        const standing = await others.settle(each, { answer, ms });
+        for (const [from, further] of beyond(each, answer, standing?.answer)) {
+          answers.settle(from, further, ms);
+          await others.settle(from, { answer: further, ms });
+        }
+      });
+    }
+    answers.leads([token], next.token);
+  };
+}
+
+/** The token was exchanged meanwhile, for one that is spent, too: both lead on. */
+function beyond(token: string, answer: Renewed, known: Renewed | Ended | undefined): readonly [string, Renewed][] {
+  if (known?.kind !== 'renewed' || known.token === answer.token) return [];
+  return [
+    [token, { ...answer, steps: known.steps + 1 }],
+    [known.token, { ...answer, steps: 1 }],
+  ];
+}
+
 /** What becomes of a token otherwise: no request fails because the other processes do not hear of it. */
-function createTold({ answers, tell }: ExchangeParts) {
+function createTold(parts: ExchangeParts) {
+  const { answers, tell } = parts;
   /** A browser has the newest token: only requests that were sent before carry those that led to it. */
   function received(newest: string, led: readonly string[] = []): void {
     for (const token of new Set([...led, ...answers.formerOf(newest)])) {
@@ -226,24 +264,7 @@ function createTold({ answers, tell }: ExchangeParts) {
   return {
     /** A browser has this token. @param led tokens that led to it, as far as the caller knows */
     received,
-    /**
-     * Gives requests with a spent token its successor, where no refresh produced it: for eight days, because the response that brings it
-     * may be lost, until a browser has it.
-     */
-    follow(token: string, next: Pick<Renewed, 'owner' | 'token' | 'text'>): void {
-      if (token === next.token) return;
-      for (const each of [token, ...answers.formerOf(token)]) {
-        const [steps, leftMs = 0] =
-          each === token ? [0, openMs] : [answers.wayTo(each, token)?.steps, answers.leftOf(each)];
-        if (steps === undefined) continue;
-        const answer: Renewed = { kind: 'renewed', ...next, steps: steps + 1, isBrought: true };
-        // A browser has this token already where the answers of those that led to it are about to end.
-        const ms = leftMs > closingMs ? openMs : closingMs;
-        answers.settle(each, answer, ms);
-        tell((others) => others.settle(each, { answer, ms }));
-      }
-      answers.leads([token], next.token);
-    },
+    follow: createFollow(parts),
     /** The token's sign-in has ended; no request gets its answer any more. */
     forget(token: string): void {
       for (const each of [token, ...answers.formerOf(token)]) {
