@@ -19,6 +19,7 @@ const runs = {
   RAW_REQUEST_RUNS: '5000',
   LINE_WALKS: '20000',
   RECORD_RUNS: '500000',
+  REDIRECT_SHARE: '1',
   RETURN_TO_RUNS: '1000000',
   RETURN_TO_FLOW_RUNS: '5000',
 };
@@ -29,6 +30,7 @@ const properties = jest(
     '--maxWorkers=2',
     '__tests__/tools/return-to',
     '__tests__/hostile',
+    '__tests__/others',
     '__tests__/session/ended/record',
   ],
   runs,

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { createPathMatcher } from '../../lib/tools/paths/path-matcher.ts';
 import { MAX_RETURN_TO_LENGTH, sanitizeReturnTo } from '../../lib/tools/paths/return-to.ts';
+import { everySpelling } from '../others/redirects.ts';
 import { checkInputs } from '../support/inputs.ts';
 
 const ownRoutes = ['/login', '/auth/session', '/Callback'];
@@ -330,3 +332,17 @@ function decodeURIComponentOrSame(text: string): string {
     return text;
   }
 }
+
+it('lets no payload or test of others leave the origin, however it is spelled', () => {
+  const page = 'https://app.example.com/auth/login';
+  const spelled = everySpelling();
+  const answers = new Set(spelled.map((value) => sanitize(value)));
+  // Other code may decode a path before it redirects.
+  const leaving = [...answers].filter((answer) =>
+    [answer, decodeURIComponentOrSame(answer)].some((path) => URL.parse(path, page)?.origin !== new URL(page).origin),
+  );
+  expect(leaving).toEqual([]);
+  // Most are refused. As many paths remain.
+  expect(readFileSync('docs/contributing/proofs.md', 'utf8')).toContain(spelled.length.toLocaleString('en-US'));
+  expect(answers.size).toBeGreaterThan(15_000);
+});
