@@ -13,11 +13,16 @@ const run = promisify(execFile);
 /** In milliseconds, from the end of the install to a signed-in user. */
 const minute = 60_000;
 
-/** Resolves once it has printed this. */
-async function printed(child: ChildProcess & { readonly stdout: Readable }, text: string): Promise<string> {
-  let output = '';
-  for await (const chunk of child.stdout) if ((output += String(chunk)).includes(text)) return output;
-  throw new Error(`It ended after: ${output}`);
+/** Resolves once it has printed this. Its output stays open: a program that cannot print any more ends. */
+function printed(child: ChildProcess & { readonly stdout: Readable }, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+      if (output.includes(text)) resolve(output);
+    });
+    child.once('close', () => reject(new Error(`It ended after: ${output}`)));
+  });
 }
 
 describe.each([
