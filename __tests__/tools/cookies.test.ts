@@ -2,6 +2,9 @@ import { parseSetCookie } from 'cookie';
 import fc from 'fast-check';
 import { createCookieFinder, encodeCookieValue, parseCookies, serializeCookie } from '../../lib/tools/cookies.ts';
 import type { CookieAttributes } from '../../lib/tools/cookies.ts';
+import { httpStateTests, skipped, unquoted } from '../others/http-state.ts';
+import type { HttpStateTest } from '../others/http-state.ts';
+import { casesNamed } from '../others/proof.ts';
 import { charactersRead } from '../support/effort.ts';
 
 const findCookie = (header: string, name: string): string | undefined => createCookieFinder(name)(header);
@@ -208,5 +211,27 @@ describe('serializeCookie', () => {
         expect(rest).toEqual(['Max-Age=3600', 'Path=/', 'HttpOnly', 'Secure', 'SameSite=Lax']);
       }),
     );
+  });
+});
+
+describe('the tests of the http-state working group', () => {
+  const isListed = (tests: readonly string[], { test }: HttpStateTest): boolean => tests.includes(test);
+  const pairsOf = (header: string): [string, string][] =>
+    [...parseCookies(header)].flatMap(([name, values]) => values.map((value): [string, string] => [name, value]));
+
+  it('hold as many cookies as docs/contributing/proofs.md says', () => {
+    expect(casesNamed('http-state')).toBe(httpStateTests.flatMap(({ sent }) => sent).length);
+  });
+
+  it.each(httpStateTests)('$test is read as sent, but for the differences that are listed', (test) => {
+    const expected = test.sent.map(({ name, value }): [string, string] => [
+      name,
+      isListed(unquoted, test) ? value.replace(/^"(.*)"$/, '$1') : value,
+    ]);
+    expect(pairsOf(test.header)).toEqual(isListed(skipped, test) ? [] : expected);
+  });
+
+  it.each(httpStateTests)('$test has its raw value found', ({ header, sent }) => {
+    for (const { name } of sent) expect(findCookie(header, name)).toBe(sent.find((pair) => pair.name === name)?.value);
   });
 });
