@@ -94,6 +94,12 @@ it('says which part is missing, why something is not met, and what a provider do
   expect(rowsOf('not met', 'provider').filter((row) => wordsOf(row) < 2)).toEqual([]);
 });
 
+it('lists first what is not met', () => {
+  const [, list = ''] = /^Not met of ASVS: ([\d., ]+)\.$/m.exec(page) ?? [];
+  const unmet = rowsOf('not met').filter(({ section }) => /^V\d+: /.test(section));
+  expect(list.split(', ')).toEqual(unmet.map(({ id }) => id));
+});
+
 it('leads from the part of the application to the page that tells it so', () => {
   expect(rowsOf('application').filter(({ shownBy }) => !/\]\((?:[\w-]+\.md)?[#)]/.test(shownBy))).toEqual([]);
 });

@@ -21,6 +21,15 @@ describe('an answer’s seal', () => {
     expect(sealed).not.toContain('visible');
   });
 
+  it('has salts and an IV of its own each time, for the same answer, too', async () => {
+    const seal = createAnswerSeal([a]);
+    const [one, two] = [await seal.seal('key', renewed, 25_000), await seal.seal('key', renewed, 25_000)];
+    // Fe26.2*password id*salt*IV*text*expiry*salt of the MAC*MAC
+    const parts = (sealed: string): readonly (string | undefined)[] => [2, 3, 6].map((at) => sealed.split('*')[at]);
+    expect(parts(one).map((part = '') => part.length)).toEqual([64, 22, 64]);
+    expect(parts(one).filter((part, at) => part === parts(two)[at])).toEqual([]);
+  });
+
   it('does not open for another key, so that no session gets the tokens of another', async () => {
     const seal = createAnswerSeal([a]);
     expect(await seal.open('other', await seal.seal('key', renewed, 25_000))).toBeUndefined();
