@@ -86,7 +86,8 @@ const declared = [
 
 /** Commands, and the parts that load on their first use. */
 const undeclared = [
-  ...['cli', 'doctor/cli', 'providers', 'doors/store-session/b2b', 'doors/store-session/backend'],
+  ...['cli', 'add', 'arguments', 'emails', 'variables', 'doctor/cli', 'providers'],
+  ...['doors/store-session/b2b', 'doors/store-session/backend'],
   ...['consent', 'consent/apps-route', 'consent/route', 'throttle/counter', 'throttle/store'].map(
     (name) => `backend/${name}`,
   ),
