@@ -24,15 +24,10 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
 
   /** @param current the session as it was just resolved: where that renewed it, the cookies' tokens are spent */
   async function signOut(request: AuthRequest, current: BackendSession | null): Promise<void> {
-    const content = current === null ? undefined : source.contentOf(current);
-    const newest = (left: EndedSession<StoredContent>): EndedSession<StoredContent> =>
-      current === null || content === undefined || left.candidate.sessionId !== current.claims['session_id']
-        ? left
-        : { candidate: { ...left.candidate, content }, verdict: { kind: 'live', session: current }, isAuthentic: true };
     const live = await liveTokens(backend, request, current);
     const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
     request.writeCookies(cookies);
-    const ended = sessions.map((left) => endSession(newest(left), allowance, live));
+    const ended = sessions.map((left) => endSession(newest(source, left, current), allowance, live));
     await Promise.all([endPending(backend, request), ...ended]);
   }
 
@@ -80,6 +75,18 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
       return leave(request, 303, isOtherAccount ? otherAccountUrl(request, returnTo) : returnTo);
     },
   };
+}
+
+/** A session with the tokens that were just resolved. */
+function newest(
+  source: BackendContext['source'],
+  left: EndedSession<StoredContent>,
+  current: BackendSession | null,
+): EndedSession<StoredContent> {
+  const content = current === null ? undefined : source.contentOf(current);
+  if (current === null || content === undefined || left.candidate.sessionId !== current.claims['session_id'])
+    return left;
+  return { candidate: { ...left.candidate, content }, verdict: { kind: 'live', session: current }, isAuthentic: true };
 }
 
 /** The tokens of sessions that are not over. A copy of another one proves that its user signed in once, and may end no other session. */
