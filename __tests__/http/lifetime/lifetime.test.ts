@@ -151,7 +151,7 @@ describe.each(adapters)('$name', ({ start }) => {
     const { text: token } = await visitor.get('/token');
     app.clock.advance(200 * second);
     const headers = { authorization: `Bearer ${token}` };
-    expect((await fetch(`${app.origin}/bearer`, { headers })).status).toBe(200);
+    expect((await visitor.get('/bearer', { headers })).status).toBe(200);
     expect((await visitor.getJson('/api/me')).status).toBe(401);
   });
 
