@@ -172,7 +172,7 @@ const ownEntries = {
   /** WorkOS API key. Required. Env `B2B_API_KEY`, last `WORKOS_API_KEY`. */
   apiKey: credential('an API key (sk_…), under API Keys in the WorkOS dashboard'),
   /**
-   * Seals the session cookie; 32 characters or more. Of a list the first seals and all open. Env `B2B_COOKIE_PASSWORD`, then
+   * Seals the session cookie; 32 random characters or more. Of a list the first seals and all open. Env `B2B_COOKIE_PASSWORD`, then
    * `LEGACY_B2B_COOKIE_PASSWORD`, last `WORKOS_COOKIE_PASSWORD`. Default: derived from `apiKey` in development, required in production.
    */
   cookiePassword: v.optional(
