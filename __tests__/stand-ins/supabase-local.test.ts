@@ -165,6 +165,11 @@ describe('the local Supabase project', () => {
     const notes = supabase.from('notes');
     const { data: added } = await notes.insert({ body: 'mine' }).select().single();
     expect(added).toMatchObject({ body: 'mine', user_id: signedIn.user!.id });
+    expect((await notes.insert({ text: 'mine' })).error?.code).toBe('PGRST204');
+    expect((await notes.update({ text: 'mine' }).eq('id', added.id)).error?.code).toBe('PGRST204');
+    expect((await notes.select('id, text')).error?.code).toBe('42703');
+    expect((await notes.select().eq('text', 'mine')).error?.code).toBe('42703');
+    expect((await supabase.from('tasks').select()).error?.code).toBe('PGRST205');
     expect((await notes.insert([{ body: 'two' }, { body: 'three' }])).error).toBeNull();
     expect((await notes.update({ body: 'changed' }).eq('id', added.id)).error).toBeNull();
     expect((await notes.select('body').eq('id', added.id).single()).data).toEqual({ body: 'changed' });

@@ -98,11 +98,14 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
       case 'DELETE /rest/v1/notes':
         return { endpoint: 'rest', handle: (request) => notes(project, request) };
       default:
-        return {
-          endpoint: 'other',
-          open: true,
-          handle: () => json(404, { message: 'no Route matched with those values' }),
-        };
+        return { endpoint: 'other', open: true, handle: ({ url }) => unknownRoute(url.pathname) };
     }
   };
+}
+
+function unknownRoute(path: string): Reply {
+  const [, table] = /^\/rest\/v1\/(\w+)$/.exec(path) ?? [];
+  if (table === undefined) return json(404, { message: 'no Route matched with those values' });
+  const message = `Could not find the table 'public.${table}' in the schema cache`;
+  return json(404, { code: 'PGRST205', details: null, hint: null, message });
 }

@@ -4,6 +4,8 @@ import type { Note, Project } from '../project.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
+const columnsOfNotes = new Set(['id', 'user_id', 'body', 'created_at']);
+
 /** PostgREST's parameters that are no filter. */
 const parameters = new Set(['select', 'columns', 'order', 'limit']);
 
@@ -19,9 +21,14 @@ export async function notes(project: Project, request: StandInRequest): Promise<
   if (!claims && bearer !== '' && bearer !== publishableKey) {
     return json(401, { code: 'PGRST301', details: null, hint: null, message: 'JWT expired or not valid' });
   }
+  const given =
+    '0' in request.body ? Object.keys(request.body).map((at) => recordField(request.body, at)) : [request.body];
+  const strange = given.flatMap((row) => Object.keys(row)).find((name) => !columnsOfNotes.has(name));
+  if (strange !== undefined) {
+    const message = `Could not find the '${strange}' column of 'notes' in the schema cache`;
+    return json(400, { code: 'PGRST204', details: null, hint: null, message });
+  }
   if (method === 'POST') {
-    const given =
-      '0' in request.body ? Object.keys(request.body).map((at) => recordField(request.body, at)) : [request.body];
     const owners = given.map((row) => (row['user_id'] === undefined ? claims?.sub : row['user_id']));
     if (owners.some((owner) => owner === undefined || owner !== claims?.sub)) {
       const message = 'new row violates row-level security policy for table "notes"';
@@ -40,6 +47,14 @@ export async function notes(project: Project, request: StandInRequest): Promise<
     return answer(201, added, request);
   }
   const filters = [...url.searchParams].filter(([name]) => !parameters.has(name));
+  const selected = (url.searchParams.get('select') ?? '*').split(',').map((name) => name.trim());
+  const unknown = [...selected, ...filters.map(([name]) => name)].find(
+    (name) => name !== '*' && !columnsOfNotes.has(name),
+  );
+  if (unknown !== undefined) {
+    const message = `column notes.${unknown} does not exist`;
+    return json(400, { code: '42703', details: null, hint: null, message });
+  }
   if (filters.some(([, value]) => !value.startsWith('eq.'))) {
     const message = 'Of the filters, the local stand-in knows eq alone.';
     return json(400, { code: 'PGRST100', details: null, hint: null, message });
