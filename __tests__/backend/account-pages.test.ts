@@ -573,7 +573,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       '429',
       'Check your email',
       'status: ada@example.com',
-      'alert: Too many wrong codes. The link in the email still works. Try again in 12 minutes.',
+      'alert: Too many wrong codes. If you have our newest email, you can open its link. Try again in 12 minutes.',
       ...codeSentForm(code.closed, { codesAt: '700000', button: '  [Sign in] disabled' }).filter(
         (line) => !line.startsWith('hint'),
       ),

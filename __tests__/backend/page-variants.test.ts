@@ -1,6 +1,6 @@
 import { appsPage, consentPage, disconnectPage, startAgainPage, toAppPage } from '../../lib/backend/consent/page.ts';
 import { codePage } from '../../lib/backend/email-code/page.ts';
-import { factorsPage, unavailablePage, verifyPage } from '../../lib/backend/factors/page.ts';
+import { factorsPage, rejectedPage, unavailablePage, verifyPage } from '../../lib/backend/factors/page.ts';
 import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in.ts';
 import { linkExpiredPage, mailPage, pleaseSignInPage } from '../../lib/backend/pages/notice.ts';
 import { isVisible, passkeysPage } from '../../lib/backend/passkeys/page.ts';
@@ -339,6 +339,14 @@ describe('a second factor', () => {
     );
     expect(outlineOf(page)).toContain(`Contact support → ${help}`);
     expect(viewOf(page).links).toEqual({ help, signOut: '/auth/logout' });
+  });
+
+  it('whose code a hook has refused for good leads to support where there is a page for it', () => {
+    const help = 'https://northwind.example/help';
+    const linesOf = (links: { readonly help?: string }) =>
+      outlineOf(rejectedPage(site, requestOf({ title: 'Northwind', links }), state));
+    expect(linesOf({ help })).toContain(`Contact support → ${help}`);
+    expect(linesOf({}).join()).not.toContain('Contact support →');
   });
 });
 

@@ -241,7 +241,7 @@ export const de: Translation = {
   emailCodeMissing: 'Geben Sie die Ziffern des Codes ein.',
   emailCodeWrong:
     'Dieser Code ist falsch oder abgelaufen. Geben Sie den neuesten ein oder öffnen Sie den Link in der E-Mail.',
-  codesLimited: 'Zu viele falsche Codes. Der Link in der E-Mail funktioniert weiterhin.',
+  codesLimited: 'Zu viele falsche Codes. Falls Sie unsere neueste E-Mail haben, können Sie deren Link öffnen.',
   codeResendButton: 'Weitere E-Mail senden',
   codeOtherAddress: 'Andere Adresse verwenden',
   ssoHeading: 'Single Sign-on',

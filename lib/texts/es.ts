@@ -224,7 +224,7 @@ export const es: Translation = {
     'Si puedes iniciar sesión con {email}, escribe el código de nuestro correo más reciente o abre su enlace.',
   emailCodeMissing: 'Escribe los dígitos del código.',
   emailCodeWrong: 'Ese código no es correcto o ha caducado. Escribe el más reciente o abre el enlace del correo.',
-  codesLimited: 'Demasiados códigos incorrectos. El enlace del correo sigue funcionando.',
+  codesLimited: 'Demasiados códigos incorrectos. Si tienes nuestro correo más reciente, puedes abrir su enlace.',
   codeResendButton: 'Enviar otro correo',
   codeOtherAddress: 'Usar otra dirección',
   ssoHeading: 'Inicio de sesión único',

@@ -233,7 +233,7 @@ export const fr: Translation = {
     'Si vous pouvez vous connecter avec {email}, saisissez le code de notre e-mail le plus récent ou ouvrez son lien.',
   emailCodeMissing: 'Saisissez les chiffres du code.',
   emailCodeWrong: 'Ce code est incorrect ou a expiré. Saisissez le plus récent ou ouvrez le lien de l’e-mail.',
-  codesLimited: 'Trop de codes incorrects. Le lien dans l’e-mail fonctionne toujours.',
+  codesLimited: 'Trop de codes incorrects. Si vous avez notre e-mail le plus récent, vous pouvez ouvrir son lien.',
   codeResendButton: 'Envoyer un autre e-mail',
   codeOtherAddress: 'Utiliser une autre adresse',
   ssoHeading: 'Authentification unique',

@@ -225,7 +225,7 @@ export const it: Translation = {
     'Se puoi accedere con {email}, inserisci il codice della nostra email più recente o apri il suo link.',
   emailCodeMissing: 'Inserisci le cifre del codice.',
   emailCodeWrong: 'Questo codice non è corretto o è scaduto. Inserisci il più recente o apri il link nell’email.',
-  codesLimited: 'Troppi codici errati. Il link nell’email funziona ancora.',
+  codesLimited: 'Troppi codici errati. Se hai la nostra email più recente, puoi aprirne il link.',
   codeResendButton: 'Invia un’altra email',
   codeOtherAddress: 'Usa un altro indirizzo',
   ssoHeading: 'Single Sign-On',

@@ -221,7 +221,7 @@ export const ja: Translation = {
   emailCodeSentText: '{email} でサインインできる場合は、最新のメールのコードを入力するか、リンクを開いてください。',
   emailCodeMissing: 'コードの数字を入力してください。',
   emailCodeWrong: 'コードが正しくないか、期限切れです。最新のコードを入力するか、メールのリンクを開いてください。',
-  codesLimited: '誤ったコードの入力が多すぎます。メールのリンクは引き続き使えます。',
+  codesLimited: '誤ったコードの入力が多すぎます。最新のメールが届いている場合は、そのリンクを開けます。',
   codeResendButton: 'もう一度メールを送信',
   codeOtherAddress: '別のアドレスを使う',
   ssoHeading: 'シングルサインオン',

@@ -227,7 +227,7 @@ export const nl: Translation = {
     'Als je met {email} kunt inloggen, voer dan de code uit onze nieuwste e-mail in of open de link daarin.',
   emailCodeMissing: 'Voer de cijfers van de code in.',
   emailCodeWrong: 'Die code is onjuist of verlopen. Voer de nieuwste in of open de link in de e-mail.',
-  codesLimited: 'Te veel onjuiste codes. De link in de e-mail werkt nog wel.',
+  codesLimited: 'Te veel onjuiste codes. Als je onze nieuwste e-mail hebt, kun je de link daarin openen.',
   codeResendButton: 'Nog een e-mail sturen',
   codeOtherAddress: 'Ander adres gebruiken',
   ssoHeading: 'Single sign-on',

@@ -220,7 +220,7 @@ export const pl: Translation = {
     'Jeśli możesz się zalogować za pomocą adresu {email}, wpisz kod z naszego najnowszego e-maila lub otwórz zawarty w nim link.',
   emailCodeMissing: 'Wpisz cyfry kodu.',
   emailCodeWrong: 'Ten kod jest nieprawidłowy lub wygasł. Wpisz najnowszy lub otwórz link w e-mailu.',
-  codesLimited: 'Zbyt wiele błędnych kodów. Link w wiadomości nadal działa.',
+  codesLimited: 'Zbyt wiele błędnych kodów. Jeśli masz nasz najnowszy e-mail, możesz otworzyć zawarty w nim link.',
   codeResendButton: 'Wyślij kolejną wiadomość',
   codeOtherAddress: 'Użyj innego adresu',
   ssoHeading: 'Logowanie jednokrotne',

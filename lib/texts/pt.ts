@@ -214,7 +214,7 @@ export const pt: Translation = {
     'Se você puder entrar com {email}, digite o código do nosso e-mail mais recente ou abra o link dele.',
   emailCodeMissing: 'Digite os números do código.',
   emailCodeWrong: 'Esse código não está correto ou expirou. Digite o mais recente ou abra o link do e-mail.',
-  codesLimited: 'Muitos códigos incorretos. O link no e-mail ainda funciona.',
+  codesLimited: 'Muitos códigos incorretos. Se você tem o nosso e-mail mais recente, pode abrir o link dele.',
   codeResendButton: 'Enviar outro e-mail',
   codeOtherAddress: 'Usar outro e-mail',
   ssoHeading: 'Login único',

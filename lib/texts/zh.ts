@@ -205,7 +205,7 @@ export const zh: Translation = {
   emailCodeSentText: '如果您可以使用 {email} 登录，请输入我们最新邮件中的验证码，或打开其中的链接。',
   emailCodeMissing: '请输入数字验证码。',
   emailCodeWrong: '验证码不正确或已过期。请输入最新的验证码，或打开邮件中的链接。',
-  codesLimited: '验证码错误次数过多。邮件中的链接仍然有效。',
+  codesLimited: '验证码错误次数过多。如果您已收到我们的最新邮件，可以打开其中的链接。',
   codeResendButton: '再发送一封邮件',
   codeOtherAddress: '使用其他邮箱',
   ssoHeading: '单点登录',

@@ -179,7 +179,7 @@ describe('a wrong code', () => {
     expect(refused.status).toBe(429);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(14 * 60);
     expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(15 * 60);
-    expect(refused.text).toContain('The link in the email still works.');
+    expect(refused.text).toContain('If you have our newest email, you can open its link.');
     expect(app.events).toContainEqual(expect.objectContaining({ type: 'throttled', scope: 'code' }));
     expect((await enter(app.visitor(), '123456', ida)).status).toBe(422);
     if (networks === 1) expect((await enterFrom('198.51.100.7', token)).status).toBe(303);
@@ -232,7 +232,7 @@ describe('another email', () => {
     const codesAt = /name="codesAt" value="(\d+)"/.exec(closed.text)?.[1] ?? '';
     app.clock.advance(61_000);
     const next = await postForm(visitor, path, { email: ada.email, codesAt });
-    const words = 'Too many wrong codes. The link in the email still works. Try again in 14 minutes.';
+    const words = 'Too many wrong codes. If you have our newest email, you can open its link. Try again in 14 minutes.';
     expect([next.status, next.text.includes(words), next.text.includes(' disabled')]).toEqual([200, true, true]);
     for (const { text } of [closed, next]) {
       expect(text).not.toMatch(/enter the code|spam folder/);
@@ -294,7 +294,7 @@ describe('another email', () => {
     for (let count = 0; count < 5; count += 1) await messageTo({ code: String(123_456 + count) });
     const closed = await app.visitor().postJson(path, { email: ada.email, code: '234567' });
     expect([closed.status, closed.json.error.code]).toEqual([429, 'rate_limited']);
-    const words = 'Too many wrong codes. The link in the email still works. Try again in 15 minutes.';
+    const words = 'Too many wrong codes. If you have our newest email, you can open its link. Try again in 15 minutes.';
     expect(closed.json.error.message).toBe(words);
   });
 
@@ -374,7 +374,10 @@ describe('the form', () => {
     const right = lastMail().token;
     for (let count = 0; count < 5; count += 1) await enter(visitor, '000000', ida);
     const closed = await postForm(visitor, path, { email: ida, code: '000000' });
-    expect([closed.status, closed.text.includes('The link in the email still works.')]).toEqual([429, true]);
+    expect([closed.status, closed.text.includes('If you have our newest email, you can open its link.')]).toEqual([
+      429,
+      true,
+    ]);
     expect((await enter(visitor, right)).status).toBe(200);
   });
 });

@@ -125,7 +125,7 @@ async function enterCode(backend: BackendContext, request: AuthRequest, form: Co
 function asCodesLimited(error: unknown): never {
   if (!(error instanceof AuthError) || error.reason !== tooManyCodes) throw error;
   const { code, reason, retryAfter } = error;
-  const message = 'Too many wrong codes. The link in the email still works.';
+  const message = 'Too many wrong codes. If you have our newest email, you can open its link.';
   throw new FormProblem('form', 'codesLimited', message, { code, reason, ...defined({ retryAfter }) });
 }
 

@@ -232,7 +232,7 @@ export function rejectedPage(site: Site, request: PageRequest, state: FormState)
     lead: text.factorRejectedText,
     leadRole: 'alert',
     error: state.error,
-    parts: [link('signIn', request.signInUrl(state.returnTo), text.signInButton, 'button')],
+    parts: [link('signIn', request.signInUrl(state.returnTo), text.signInButton, 'button'), supportLink(site, request)],
   });
 }
 
