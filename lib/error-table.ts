@@ -284,6 +284,11 @@ export const errorTable = {
     message: 'Single sign-on isn’t set up for this email. Check it, or sign in another way.',
     when: 'No SAML identity provider of the project belongs to the email’s domain.',
   },
+  last_sign_in_method: {
+    status: 422,
+    message: 'This is your last way to sign in. Add another one first.',
+    when: 'A linked sign-in is to be unlinked, and no other one of the account can be used here.',
+  },
   tokens_refused: {
     status: 422,
     message: 'We couldn’t verify your sign-in. Please sign in again.',

@@ -5,7 +5,9 @@ import { adapterOf } from '../../lib/http/adapter.ts';
 import { optionAt } from '../support/option-at.ts';
 
 /** The pages that a sign-in leads back to. */
-const returnTargets = ['connectedApps', 'consent', 'enroll', 'passkeys', 'password'].map((name) => `paths.${name}`);
+const returnTargets = ['account', 'connectedApps', 'consent', 'enroll', 'passkeys', 'password'].map(
+  (name) => `paths.${name}`,
+);
 
 it('each path knows its option, as an error about two adapters names it, and whether returnTo may name it', () => {
   const options = Object.keys(routeDefaults).filter((option) => !['stylesheetPath', 'scriptPath'].includes(option));

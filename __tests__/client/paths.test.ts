@@ -31,6 +31,7 @@ const backendPaths: Required<BackendPathsOptions> = {
   passkeys: '/own/passkeys',
   consent: '/own/consent',
   connectedApps: '/own/connected-apps',
+  account: '/own/account',
 };
 
 it('the client of backendAuth calls every route of its option paths by the very same object', async () => {

@@ -233,6 +233,7 @@ async function backendWays(): Promise<void> {
     '/auth/enroll',
     '/auth/passkey',
     '/auth/passkeys',
+    '/auth/account',
   ];
   for (const path of [...forms, '/auth/logout', '/account/x', '/auth/confirm?token_hash=made-up-hash&type=email']) {
     await visitor.get(path);

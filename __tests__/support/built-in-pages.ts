@@ -1,4 +1,6 @@
+import { textOf } from '../../lib/tools/html.ts';
 import { withQuery } from '../../lib/tools/url.ts';
+import { lockDrawing } from '../../lib/pages/icons.ts';
 import { AuthError } from '../../lib/errors.ts';
 import type { AuthErrorCode, AuthErrorOptions } from '../../lib/errors.ts';
 import { chooserPage } from '../../lib/b2b/organizations/chooser-page.ts';
@@ -7,6 +9,14 @@ import { features } from '../../lib/backend/features.ts';
 import { FormProblem, readEmail } from '../../lib/backend/forms/fields.ts';
 import { readBackendOptions } from '../../lib/backend/options.ts';
 import type { BackendAuthOptions } from '../../lib/backend/option-schema.ts';
+import {
+  accountPage,
+  changeEmailPage,
+  changeSentPage,
+  linkPage,
+  signedOutOthersPage,
+  unlinkPage,
+} from '../../lib/backend/account/page.ts';
 import { confirmPage, switchPage } from '../../lib/backend/confirm/page.ts';
 import { codePage } from '../../lib/backend/email-code/page.ts';
 import { signedInPage, signInPage } from '../../lib/backend/pages/sign-in.ts';
@@ -122,6 +132,7 @@ export function everyPageState(
     ...codePages(pages, request),
     ...passkeyPages(pages, request),
     ...consentPages(pages, request),
+    ...homePages(pages, request),
     ...otherPages(pages, request),
   };
 }
@@ -432,6 +443,38 @@ function consentPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): 
     }),
     'apps, none': appsPage(site, request, { returnTo, apps: [] }),
     'apps, disconnect': disconnectPage(site, request, { returnTo, client }),
+  };
+}
+
+function homePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Readonly<Record<string, Reply>> {
+  const site = siteOf({ pages, providers: ['github', 'google'], signInMethods: withPasskeys });
+  const { text } = site;
+  const identity = { id: 'i', provider: 'github', label: 'GitHub', email, canUnlink: true };
+  const state = { returnTo, email, newEmail: undefined, isManaged: false, rows: [], identities: [], links: [] };
+  const row = { value: 2, icon: lockDrawing };
+  const full = {
+    ...state,
+    newEmail: 'ada.lovelace@example.com',
+    rows: [
+      { ...row, field: 'password', label: text.password, path: '/auth/password' },
+      { ...row, field: 'factors', label: text.factorsHeading, state: text.factorsOff, path: '/auth/enroll' },
+      { ...row, field: 'passkeys', label: text.passkeysHeading, state: textOf('2'), path: '/auth/passkeys' },
+    ],
+    identities: [identity, { ...identity, id: 'j', label: 'Keycloak', canUnlink: false }],
+    links: [{ name: 'google', label: 'Google' }],
+  };
+  return {
+    account: accountPage(site, request, state),
+    'account, everything': accountPage(site, request, full),
+    'account, the last way in': accountPage(site, request, { ...full, error: failure('last_sign_in_method') }),
+    'account, of an organization': accountPage(site, request, { ...state, isManaged: true }),
+    'account, others signed out': signedOutOthersPage(site, request, { returnTo }),
+    'email, change': changeEmailPage(site, request, { returnTo }),
+    'email, malformed': changeEmailPage(site, request, { returnTo, email: 'ada@', error: emailProblem('ada@') }),
+    'email, change sent': changeSentPage(site, request, { returnTo, email: 'ada.lovelace@gmail.com', former: email }),
+    'email, change sent, none before': changeSentPage(site, request, { returnTo, email, former: undefined }),
+    'provider, link': linkPage(site, request, { label: 'GitHub', url: 'https://github.com/login?a=1&b=2' }),
+    'provider, unlink': unlinkPage(site, request, { returnTo, identity }),
   };
 }
 

@@ -271,6 +271,20 @@ export function everyRoute(app: () => BackendApp) {
       prepare: (browser) => signIn(browser, withoutAddress()),
       send: (browser) => browser.open(`/auth/enroll?returnTo=${returnTo}`),
     },
+    'the account': {
+      endpoint: 'user',
+      signsIn: false,
+      memberOf: '/auth/account',
+      prepare: signIn,
+      send: (browser) => browser.open('/auth/account'),
+    },
+    'the account, signing out others': {
+      endpoint: 'logout',
+      signsIn: false,
+      person: 'member',
+      prepare: signIn,
+      send: (browser) => browser.post('/auth/account', { signOut: 'others' }),
+    },
     'passkeys, the list': {
       endpoint: 'passkeys',
       signsIn: false,

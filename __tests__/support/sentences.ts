@@ -144,6 +144,7 @@ export const claims = {
     after: 'sso_provider_not_found sso_provider_disabled saml_provider_disabled',
     when: at('sso'),
   },
+  last_sign_in_method: { fact: 'the account has no other identity', after: 'single_identity_not_deletable' },
   rate_limited: { fact: 'a limit of the backend applies', after: limits },
   waitHeading: { fact: 'a limit of the backend applies', after: limits },
   codeEmailsLimited: { fact: 'a limit of the backend applies', after: limits, when: at('resend', 'otp', 'recover') },
@@ -209,7 +210,8 @@ export const own =
   passwordMissing accountExists noAddressSignInText addressChangedHeading addressChangedText otherLinkHeading otherLinkText
   switchText switchAloneText noAddressHeading noAddressText passwordOtherAccount codesLimited emailCodeMissing codeSentText
   codeMissing codeClosed factorUnavailableHeading factorUnavailableText factorNeedsEmail factorStillNeeded removeText removeLastText
-  passkeyNameInvalid removePasskeyText consentUnverified startAgainAllowed goBackHeading toAppHeading appsText disconnectText` as const;
+  passkeyNameInvalid removePasskeyText consentUnverified startAgainAllowed goBackHeading toAppHeading appsText disconnectText
+  linkText unlinkText sameEmail changeEmailText changeEmailSentText changeEmailBothText signedOutOthersHeading` as const;
 
 /** Names of fields, buttons and pages, questions and instructions. Those of a page’s script stay hidden until the browser says so. */
 export const labels =
@@ -228,7 +230,9 @@ export const labels =
   enrollSecretText enrollButton passkeyButton passkeysHeading passkeyName passkeyAdded passkeyUsed addPasskeyButton renameLink
   renameHeading passkeyNameLabel renameButton passkeyUnavailable passkeyCanceled passkeyFailed passkeyKnown consentHeading
   unnamedApp consentWeb consentDevice consentApp consentScopes consentActIn consentAct scopeOpenid scopeProfile scopeEmail
-  scopePhone scopeOfflineAccess allowButton denyButton appsHeading appSince disconnectButton disconnectHeading` as const;
+  scopePhone scopeOfflineAccess allowButton denyButton appsHeading appSince disconnectButton disconnectHeading
+  factorsOn factorsOff passwordNone accountHeading accountNewEmail linksHeading linkButton unlinkButton unlinkHeading
+  signOutOthersButton signOutAllButton changeEmailHeading newEmail startAgainButton` as const;
 
 export const wordsIn = (list: string): readonly string[] => list.trim().split(/\s+/);
 

@@ -4,7 +4,7 @@ import type { Emit } from '../session/events.ts';
 import type { SessionSource } from '../session/source.ts';
 import type { BackendContext } from './context.ts';
 import type { BackendOptions } from './options.ts';
-import type { RoomParts, SignInPart, SignInStep, Slots, Ways } from './slots.ts';
+import type { AccountPart, RoomParts, SignInPart, SignInStep, Slots, Ways } from './slots.ts';
 
 /** A capability of `backendAuth`. Everything that knows of it lies in its room, the folder that exports this. */
 export interface Feature {
@@ -16,6 +16,8 @@ export interface Feature {
   readonly step?: (settings: BackendOptions) => SignInStep | undefined;
   /** Its paths that the kernel's pages lead to. */
   readonly ways?: (settings: BackendOptions) => Ways;
+  /** What it adds to the account home. */
+  readonly account?: (settings: BackendOptions) => AccountPart<BackendContext> | undefined;
   /** What it adds to the source of the sessions. */
   readonly source?: (settings: BackendOptions) => SourcePart;
   /** Parts of the context, in place of those of the kernel that do nothing. */
@@ -39,5 +41,6 @@ export function slotsOf(features: readonly Feature[], settings: BackendOptions):
     signIn: features.flatMap(({ signIn }) => signIn?.(settings) ?? []),
     steps: new Map(steps.map(({ name, path }) => [name, path])),
     ways: Object.assign({}, ...features.map(({ ways }) => ways?.(settings))) as Ways,
+    account: features.flatMap(({ account }) => account?.(settings) ?? []),
   };
 }

@@ -1,4 +1,5 @@
 import { lifetime } from '../http/lifetime/index.ts';
+import { account } from './account/index.ts';
 import { confirm } from './confirm/index.ts';
 import { consent } from './consent/index.ts';
 import { emailCode } from './email-code/index.ts';
@@ -28,4 +29,5 @@ export const features: readonly Feature[] = [
   throttle,
   providerTokens,
   lifetime,
+  account,
 ];

@@ -29,6 +29,7 @@ import type { BackendIdentity, BackendSession, OnEvent, ProviderTokens } from '.
 import { lifetimeEntries } from '../http/lifetime/options.ts';
 import { pagesEntries } from '../pages/options.ts';
 import type { PagesOptions } from '../pages/options.ts';
+import { accountPaths } from './account/options.ts';
 import { confirmPaths } from './confirm/options.ts';
 import { consentEntries, consentPaths } from './consent/options.ts';
 import { emailCodeEntries, emailCodePaths, emailCodeMethod } from './email-code/options.ts';
@@ -225,6 +226,7 @@ const paths = {
   ...factorsPaths,
   ...passkeysPaths,
   ...consentPaths,
+  ...accountPaths,
 };
 
 /** The paths of the routes that have no option of their own, named as in the typed client. */
@@ -237,7 +239,8 @@ export interface BackendPathsOptions
     OptionsOf<typeof ssoPaths>,
     OptionsOf<typeof factorsPaths>,
     OptionsOf<typeof passkeysPaths>,
-    OptionsOf<typeof consentPaths> {}
+    OptionsOf<typeof consentPaths>,
+    OptionsOf<typeof accountPaths> {}
 
 const pathsEntries = {
   /** The paths of all other routes, named as in the typed client: `{ forgot: '/forgot' }`. The client takes the same object. */

@@ -1,3 +1,5 @@
+import type { User as SdkUser } from '@supabase/supabase-js';
+import type { Html, Text } from '../tools/html.ts';
 import type { AuthError } from '../errors.ts';
 import type { Fields } from '../http/body.ts';
 import type { Reply } from '../http/reply.ts';
@@ -9,6 +11,8 @@ import type { HeldProviderTokens } from './supabase/issued-tokens.ts';
 import type { PasswordRule } from './forms/new-password.ts';
 import type { BackendOptions } from './options.ts';
 import type { PagesText } from './pages/text.ts';
+import type { BackendSession } from '../types.ts';
+import type { StoredContent } from './supabase/session-cookie.ts';
 
 /** The adapter's data that pages show, in the language of a request. */
 export interface Site extends Pick<Slots<never>, 'signIn' | 'ways'> {
@@ -70,6 +74,8 @@ export interface Ways {
   readonly resend?: string;
   /** Sends a code and a link that sign in. */
   readonly code?: string;
+  /** Lists what can be done with the account. */
+  readonly account?: string;
 }
 
 /** What a room adds to the sign-in page and to its route. */
@@ -121,9 +127,62 @@ export interface SignInFormParts {
   readonly buttons: readonly Button[];
 }
 
+/** Whose account home it is. */
+export interface Account {
+  readonly site: Site;
+  readonly session: BackendSession;
+  readonly content: StoredContent;
+  /** As the backend describes them now. */
+  readonly user: SdkUser;
+}
+
+/** A row of the account home. */
+export interface AccountRow {
+  /** Its field of the JSON, with `value`. */
+  readonly field: string;
+  readonly value: boolean | number;
+  readonly label: Text;
+  /** What it is now, in a word or a number. */
+  readonly state?: Text | undefined;
+  /** The path of the page that changes it. */
+  readonly path: string;
+  readonly icon: Html;
+}
+
+/** A provider whose accounts can be linked. */
+export interface LinkedProvider {
+  readonly name: string;
+  readonly scopes?: string | undefined;
+  readonly queryParams?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface AccountLinks {
+  /** Those that the page offers. */
+  readonly names: readonly string[];
+  /** @throws {AuthError} `unknown_provider` */
+  readonly find: (name: string | undefined) => LinkedProvider;
+  /** The name of any provider, as pages show it. */
+  readonly labelOf: (name: string) => string;
+}
+
+/** What a room adds to the account home. */
+export interface AccountPart<Context> {
+  /** `undefined` where the project has it switched off. @throws {AuthError} where the backend does not tell */
+  readonly row?: (
+    backend: Context,
+    request: AuthRequest,
+    account: Account,
+  ) => Promise<AccountRow | undefined> | AccountRow;
+  /** Whether an identity of this provider, such as `email` or `github`, is a way to sign in here. */
+  readonly signsIn?: (provider: string) => boolean;
+  /** Whose accounts can be linked: one room knows it. */
+  readonly links?: AccountLinks;
+}
+
 /** What the rooms give to the kernel's pages and routes. */
 export interface Slots<Context> {
   readonly signIn: readonly SignInPart<Context>[];
   readonly steps: ReadonlyMap<Step, string>;
   readonly ways: Ways;
+  readonly account: readonly AccountPart<Context>[];
 }

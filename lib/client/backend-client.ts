@@ -1,4 +1,6 @@
 import type { BackendSessionBody, RedirectBody } from '../types.ts';
+import { accountRoutes } from '../backend/account/client.ts';
+import type { AccountCalls, AccountPaths } from '../backend/account/client.ts';
 import type { ConfirmPaths } from '../backend/confirm/client.ts';
 import { consentRoutes } from '../backend/consent/client.ts';
 import type { ConsentCalls, ConsentPaths } from '../backend/consent/client.ts';
@@ -21,6 +23,7 @@ import type { SsoCalls, SsoPaths } from '../backend/sso/client.ts';
 import { createClient } from './send.ts';
 import type { CallOptions, ClientOptions, ClientResult, PostCall, ReturnTo, TabCalls } from './send.ts';
 
+export type { AccountBody, AccountCall, ChangeEmailCall } from '../backend/account/client.ts';
 export type { ConsentCall, ConsentQueryCall, DisconnectCall } from '../backend/consent/client.ts';
 export type { EnterCodeCall, SendCodeCall } from '../backend/email-code/client.ts';
 export type {
@@ -50,7 +53,16 @@ export type BackendLogoutCall = Partial<PostCall<ReturnTo>>;
 
 /** The paths of the Supabase adapter's routes. */
 export interface BackendPaths
-  extends ConfirmPaths, ConsentPaths, EmailCodePaths, FactorsPaths, PasskeysPaths, ResetPaths, SignUpPaths, SsoPaths {
+  extends
+    AccountPaths,
+    ConfirmPaths,
+    ConsentPaths,
+    EmailCodePaths,
+    FactorsPaths,
+    PasskeysPaths,
+    ResetPaths,
+    SignUpPaths,
+    SsoPaths {
   /** Default `/auth/login`. */
   readonly login: string;
   /** Default `/auth/logout`. */
@@ -62,6 +74,7 @@ export interface BackendPaths
 /** Methods never reject; check `error`. */
 export interface BackendClient
   extends
+    AccountCalls,
     ConsentCalls,
     EmailCodeCalls,
     FactorsCalls,
@@ -100,5 +113,6 @@ export function createBackendClient(options: ClientOptions<BackendPaths> = {}): 
     ...ssoRoutes,
     ...passkeysRoutes,
     ...consentRoutes,
+    ...accountRoutes,
   });
 }

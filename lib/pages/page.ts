@@ -8,9 +8,12 @@ import type { PageTheme } from './theme.ts';
 
 /** Which of the built-in pages it is. A later version may have more. */
 export type PageKind =
+  | 'account'
   | 'address_change'
   | 'address_changed'
   | 'apps'
+  | 'change_email'
+  | 'change_email_sent'
   | 'code'
   | 'code_request'
   | 'confirm'
@@ -25,6 +28,7 @@ export type PageKind =
   | 'forgot'
   | 'forgot_sent'
   | 'link_expired'
+  | 'link_provider'
   | 'mail_sent'
   | 'no_address'
   | 'organizations'
@@ -44,6 +48,7 @@ export type PageKind =
   | 'start_again'
   | 'switch_account'
   | 'to_app'
+  | 'unlink_provider'
   | 'verify';
 
 /** Links below every built-in page; root-relative or http(s) URLs. */

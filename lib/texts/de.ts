@@ -82,6 +82,7 @@ export const de: Translation = {
   challenge_expired: 'Das hat zu lange gedauert. Versuchen Sie es erneut.',
   sso_unavailable:
     'Für diese E-Mail-Adresse ist kein Single Sign-on eingerichtet. Prüfen Sie die Adresse oder melden Sie sich auf andere Weise an.',
+  last_sign_in_method: 'Das ist Ihre letzte Anmeldemöglichkeit. Fügen Sie zuerst eine andere hinzu.',
   tokens_refused: 'Wir konnten Ihre Anmeldung nicht prüfen. Bitte melden Sie sich erneut an.',
   session_too_large:
     'Ihr Konto enthält mehr Daten, als eine Sitzung aufnehmen kann. Bitte wenden Sie sich an den Support.',
@@ -228,6 +229,7 @@ export const de: Translation = {
   passwordOtherAccount:
     'Dieses Formular war für ein anderes Konto. Prüfen Sie die Adresse und versuchen Sie es erneut.',
   passwordMaybeSaved: 'Es wurde vielleicht schon gespeichert. Melden Sie sich damit an.',
+  passwordNone: 'Nicht festgelegt',
   currentPassword: 'Aktuelles Passwort',
   newPassword: 'Neues Passwort',
   passwordButton: 'Passwort speichern',
@@ -280,6 +282,8 @@ export const de: Translation = {
     'Hier kann nur diese Methode verwendet werden. Fügen Sie eine Authentifizierungs-App hinzu, bevor Sie sie entfernen.',
   factorsFull: 'Ihr Konto hat bereits die maximale Anzahl an Methoden. Entfernen Sie zuerst eine.',
   factorsHeading: 'Bestätigung in zwei Schritten',
+  factorsOn: 'An',
+  factorsOff: 'Aus',
   factorsText: 'Bei der Anmeldung fragen wir zusätzlich nach einem Code, den Sie auf einem dieser Wege erhalten.',
   factorsWithKeysText: 'Bei der Anmeldung fragen wir zusätzlich nach einer dieser Methoden.',
   addAnotherText:
@@ -353,4 +357,23 @@ export const de: Translation = {
   disconnectButton: 'Trennen',
   disconnectHeading: '„{app}“ trennen?',
   disconnectText: 'Die App kann Ihr Konto dann nicht mehr verwenden, bis Sie es wieder erlauben.',
+  accountHeading: 'Ihr Konto',
+  accountNewEmail: '{email} ist noch nicht bestätigt',
+  linksHeading: 'Verknüpfte Anmeldungen',
+  linkButton: '{provider} verknüpfen',
+  linkText: 'Melden Sie sich dort an. Danach kommen Sie hierher zurück.',
+  unlinkButton: 'Verknüpfung aufheben',
+  unlinkHeading: 'Verknüpfung mit {provider} aufheben?',
+  unlinkText: 'Sie können sich damit dann nicht mehr anmelden.',
+  signOutOthersButton: 'Andere Geräte abmelden',
+  signOutAllButton: 'Überall abmelden',
+  signedOutOthersHeading: 'Ihre anderen Geräte sind abgemeldet',
+  changeEmailHeading: 'E-Mail-Adresse ändern',
+  changeEmailText:
+    'Wir senden einen Link an Ihre neue Adresse und vielleicht einen an Ihre alte. Die Adresse ändert sich, sobald Sie jeden erhaltenen Link geöffnet haben.',
+  newEmail: 'Neue E-Mail-Adresse',
+  sameEmail: 'Das ist bereits Ihre E-Mail-Adresse.',
+  changeEmailSentText:
+    'Wenn {email} verwendet werden kann, haben wir einen Link dorthin gesendet. Öffnen Sie ihn, um Ihre Adresse zu ändern.',
+  changeEmailBothText: 'Wenn auch an {email} ein Link kommt, öffnen Sie beide.',
 };

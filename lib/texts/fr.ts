@@ -76,6 +76,7 @@ export const fr: Translation = {
   challenge_expired: 'Cela a pris trop de temps. Réessayez.',
   sso_unavailable:
     'L’authentification unique n’est pas configurée pour cette adresse e-mail. Vérifiez-la ou connectez-vous autrement.',
+  last_sign_in_method: 'C’est votre dernier moyen de connexion. Ajoutez-en d’abord un autre.',
   tokens_refused: 'Nous n’avons pas pu vérifier votre connexion. Veuillez vous reconnecter.',
   session_too_large:
     'Votre compte contient plus de données qu’une session ne peut en recevoir. Veuillez contacter l’assistance.',
@@ -221,6 +222,7 @@ export const fr: Translation = {
   passwordFor: 'Pour {email}',
   passwordOtherAccount: 'Ce formulaire était destiné à un autre compte. Vérifiez l’adresse et réessayez.',
   passwordMaybeSaved: 'Il a peut-être été enregistré. Utilisez-le pour vous connecter.',
+  passwordNone: 'Non défini',
   currentPassword: 'Mot de passe actuel',
   newPassword: 'Nouveau mot de passe',
   passwordButton: 'Enregistrer le mot de passe',
@@ -270,6 +272,8 @@ export const fr: Translation = {
     'C’est la seule méthode qui puisse être utilisée ici. Ajoutez une application d’authentification avant de la supprimer.',
   factorsFull: 'Votre compte a déjà le nombre maximal de méthodes. Supprimez-en d’abord une.',
   factorsHeading: 'Validation en deux étapes',
+  factorsOn: 'Activée',
+  factorsOff: 'Désactivée',
   factorsText: 'À la connexion, nous demandons aussi un code de l’une de ces méthodes.',
   factorsWithKeysText: 'À la connexion, nous demandons aussi l’une de ces méthodes.',
   addAnotherText: 'Ajoutez une deuxième méthode pour garder l’accès si vous perdez votre téléphone.',
@@ -341,4 +345,23 @@ export const fr: Translation = {
   disconnectButton: 'Déconnecter',
   disconnectHeading: 'Déconnecter « {app} » ?',
   disconnectText: 'Elle ne pourra plus utiliser votre compte tant que vous ne l’aurez pas autorisée de nouveau.',
+  accountHeading: 'Votre compte',
+  accountNewEmail: '{email} n’est pas encore confirmée',
+  linksHeading: 'Connexions associées',
+  linkButton: 'Associer {provider}',
+  linkText: 'Connectez-vous là-bas, puis vous reviendrez ici.',
+  unlinkButton: 'Dissocier',
+  unlinkHeading: 'Dissocier {provider} ?',
+  unlinkText: 'Vous ne pourrez plus l’utiliser pour vous connecter.',
+  signOutOthersButton: 'Déconnecter les autres appareils',
+  signOutAllButton: 'Se déconnecter partout',
+  signedOutOthersHeading: 'Vos autres appareils sont déconnectés',
+  changeEmailHeading: 'Modifier votre adresse e-mail',
+  changeEmailText:
+    'Nous enverrons un lien à votre nouvelle adresse, et peut-être un à l’ancienne. Votre adresse change dès que vous avez ouvert chaque lien reçu.',
+  newEmail: 'Nouvelle adresse e-mail',
+  sameEmail: 'C’est déjà votre adresse e-mail.',
+  changeEmailSentText:
+    'Si {email} peut être utilisée, nous y avons envoyé un lien. Ouvrez-le pour modifier votre adresse.',
+  changeEmailBothText: 'Si un lien arrive aussi à {email}, ouvrez les deux.',
 };

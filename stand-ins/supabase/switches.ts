@@ -24,6 +24,7 @@ export function readSwitches(options: Partial<Switches>): Switches {
     requireReauthentication: options.requireReauthentication ?? false,
     requireCurrentPassword: options.requireCurrentPassword ?? false,
     secureEmailChange: options.secureEmailChange ?? true,
+    manualLinking: options.manualLinking ?? false,
     passkeys: options.passkeys ?? false,
     maximumPasskeys: options.maximumPasskeys ?? 10,
     keyFactors: options.keyFactors ?? false,

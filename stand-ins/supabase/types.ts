@@ -48,6 +48,8 @@ export interface Switches {
   requireCurrentPassword: boolean;
   /** "Secure email change": both addresses confirm. */
   secureEmailChange: boolean;
+  /** Whether users may link and unlink accounts of OAuth providers. */
+  manualLinking: boolean;
   /** Whether accounts may have passkeys. */
   passkeys: boolean;
   maximumPasskeys: number;
@@ -201,6 +203,8 @@ export type Endpoint =
   | 'logout'
   | 'user'
   | 'update-user'
+  | 'link-identity'
+  | 'unlink-identity'
   | 'reauthenticate'
   | 'otp'
   | 'sso'

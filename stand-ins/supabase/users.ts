@@ -143,7 +143,7 @@ export function userJson(user: User): UserJson {
     user_metadata: user.metadata,
     ...(user.factors.length === 0 ? {} : { factors: user.factors.map(factorJson) }),
     identities: user.providers.map((provider) => ({
-      identity_id: id,
+      identity_id: identityIdOf(provider, user),
       id: subjectOf(provider, user),
       user_id: id,
       identity_data: { ...identityData, sub: subjectOf(provider, user) },
@@ -157,6 +157,12 @@ export function userJson(user: User): UserJson {
     updated_at: createdAt,
     is_anonymous: user.isAnonymous,
   };
+}
+
+/** GoTrue's own id of an identity, which no other one has. */
+export function identityIdOf(provider: string, { id }: Pick<User, 'id'>): string {
+  const hex = createHash('sha256').update(`${provider} ${id}`).digest('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
 /** A provider's own id for a user: a number, as Google's and GitHub's, the same after a restart. Without a provider it is GoTrue's. */

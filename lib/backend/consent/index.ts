@@ -1,6 +1,10 @@
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
 import type { Feature } from '../feature.ts';
+import { AuthError } from '../../errors.ts';
+import { appDrawing } from '../../pages/icons.ts';
+import { textOf } from '../../tools/html.ts';
+import type { AccountPart } from '../slots.ts';
 
 /** The pages of the project's OAuth server, loaded by the first request for them. */
 function routes(backend: BackendContext): readonly AuthRoute[] {
@@ -27,8 +31,22 @@ function routes(backend: BackendContext): readonly AuthRoute[] {
   ];
 }
 
+/** None where the project's OAuth server is off. */
+const row: AccountPart<BackendContext>['row'] = async (backend, request, { site, content }) => {
+  const { listApps } = await import('./oauth-server.ts');
+  const listed = await listApps(backend, request, { content }).catch((error: unknown) => {
+    if (error instanceof AuthError && error.reason === 'feature_disabled') return undefined;
+    throw error;
+  });
+  if (listed === undefined) return undefined;
+  const { connectedApps: path } = backend.settings.paths;
+  const value = listed.length;
+  return { field: 'apps', value, label: site.text.appsHeading, state: textOf(String(value)), path, icon: appDrawing };
+};
+
 /** The consent page of the project's OAuth server, and the apps that users have allowed. */
 export const consent: Feature = {
   routes,
+  account: ({ oauthConsent }) => (oauthConsent ? { row } : undefined),
   adapter: ({ settings }) => ({ keepsOpener: settings.oauthConsent }),
 };

@@ -133,7 +133,7 @@ export async function allowedClient(
 export async function listApps(
   backend: BackendContext,
   request: AuthRequest,
-  { content }: Subject,
+  { content }: Pick<Subject, 'content'>,
 ): Promise<readonly ConnectedApp[]> {
   const list = async ({ auth, unwrap }: SupabaseCall): Promise<unknown> => unwrap(await auth.oauth.listGrants());
   const grants = await callAs(backend, request, list, content).catch(reportOff(backend));

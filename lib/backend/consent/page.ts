@@ -4,12 +4,12 @@ import { readRedirectAddress } from './redirect-address.ts';
 import { withQuery } from '../../tools/url.ts';
 import type { AuthError } from '../../errors.ts';
 import type { Choice, Part } from '../../pages/page.ts';
-import { rowIcon } from '../../pages/icons.ts';
+import { appDrawing, rowIcon } from '../../pages/icons.ts';
 import { dotted, emphasis, fillIn, isolated, lines } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { ConnectedApp, OAuthClientInfo } from '../../types.ts';
 import type { Authorization } from './oauth-server.ts';
-import { link, otherAccount, removalParts, returnToOf, showPage } from '../pages/parts.ts';
+import { doneLink, link, otherAccount, removalParts, returnToOf, showPage } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 import type { PagesTextKey } from '../pages/text.ts';
 
@@ -179,9 +179,7 @@ export function toAppPage(
   return { ...page, headers: { Refresh: `0; url=${href}` } };
 }
 
-const appIcon = rowIcon(
-  html`<rect x="3" y="4.5" width="18" height="15" rx="2.5"/><path d="M3 9.5h18M6.5 7h.1m2.4 0h.1"/>`,
-);
+const appIcon = rowIcon(appDrawing);
 
 /** The apps that act for the user, and a link to disconnect each. */
 export function appsPage(
@@ -208,7 +206,7 @@ export function appsPage(
     values: { returnTo },
     heading: text.appsHeading,
     lead: apps.length === 0 ? text.appsEmptyText : text.appsText,
-    parts: [{ part: 'list', choices }, link('done', request.urlOf(returnTo), text.doneLink)],
+    parts: [{ part: 'list', choices }, doneLink(site, request, state)],
   });
 }
 

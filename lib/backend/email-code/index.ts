@@ -30,5 +30,7 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
 export const emailCode: Feature = {
   routes: (backend) => (offers(backend.settings, emailCodeMethod) ? [codeRoute(backend)] : []),
   signIn: (settings) => (offers(settings, emailCodeMethod) ? { ways: [emailCodeMethod], show } : undefined),
+  account: (settings) =>
+    offers(settings, emailCodeMethod) ? { signsIn: (provider) => provider === 'email' } : undefined,
   ways: (settings) => (offers(settings, emailCodeMethod) ? { code: settings.paths.code } : {}),
 };

@@ -12,6 +12,7 @@ import type { Factor } from './factors.ts';
 import { ceremonyFallback, ceremonyForm, keyDrawing } from '../webauthn/page.ts';
 import { codeFields } from '../pages/field.ts';
 import {
+  doneLink,
   formErrorOf,
   formValues,
   isClosedFor,
@@ -173,7 +174,7 @@ function otherFactors(site: Site, request: PageRequest, state: VerifyState): Par
 }
 
 const phoneIcon = html`<rect x="7" y="2.5" width="10" height="19" rx="2.5"/><path d="M11 18h2"/>`;
-const appIcon = html`<rect x="4" y="4" width="16" height="16" rx="4"/><path d="M8.5 12h.1m3.4 0h.1m3.4 0h.1"/>`;
+export const appIcon = html`<rect x="4" y="4" width="16" height="16" rx="4"/><path d="M8.5 12h.1m3.4 0h.1m3.4 0h.1"/>`;
 
 const icons: ReadonlyMap<string, Html> = new Map([
   ['phone', phoneIcon],
@@ -322,7 +323,7 @@ function leaving(site: Site, request: PageRequest, state: FactorsState, isStuck:
   const isRequired = isEmpty && returnTo !== request.home;
   const canGoBack = !isStuck && (!isEmpty || returnTo !== request.home);
   return [
-    canGoBack && link('done', request.urlOf(returnTo), isEmpty ? text.cancelLink : text.doneLink),
+    canGoBack && (isEmpty ? link('done', request.urlOf(returnTo), text.cancelLink) : doneLink(site, request, state)),
     isEmpty && link('home', request.urlOf(request.home), text.backHome),
     isRequired && otherAccount(site, request, state),
   ];

@@ -32,6 +32,9 @@ export const factorsTexts = {
   factorStillNeeded: 'This is the only one that can be used here. Add an authenticator app before you remove it.',
   factorsFull: 'You’ve reached the limit. Remove one first.',
   factorsHeading: 'Two-step sign-in',
+  /** On the page of the account. */
+  factorsOn: 'On',
+  factorsOff: 'Off',
   factorsText: 'When you sign in, we also ask for a code from one of these.',
   factorsWithKeysText: 'When you sign in, we also ask for one of these.',
   /** After the first one was added. */

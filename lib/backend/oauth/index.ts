@@ -1,7 +1,7 @@
 import type { Feature } from '../feature.ts';
 import { wantsOtherAccount } from '../forms/forms.ts';
-import { providerButtons, providersOf } from './buttons.ts';
-import { startOAuth, startsAtOnce } from './start.ts';
+import { providerButtons, providerLabel, providersOf } from './buttons.ts';
+import { allowedProvider, isAllowed, startOAuth, startsAtOnce } from './start.ts';
 
 /** Sign-in with an OAuth provider, which comes back through the callback. */
 export const oauth: Feature = {
@@ -12,5 +12,13 @@ export const oauth: Feature = {
       return isForProvider ? startOAuth(backend, request) : undefined;
     },
     buttons: providerButtons,
+  }),
+  account: (settings) => ({
+    signsIn: (provider) => isAllowed(provider, settings),
+    links: {
+      names: providersOf(settings).map(({ name }) => name),
+      find: (name) => allowedProvider(name, settings),
+      labelOf: (name) => providersOf(settings).find((provider) => provider.name === name)?.label ?? providerLabel(name),
+    },
   }),
 };

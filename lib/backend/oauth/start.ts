@@ -82,13 +82,16 @@ export async function startOAuth(backend: BackendContext, request: AuthRequest):
 }
 
 /** @throws {AuthError} `unknown_provider` */
-function allowedProvider(
+export function allowedProvider(
   name: string | undefined,
-  { providers, defaultProvider }: BackendOptions,
+  settings: BackendOptions,
 ): Pick<OAuthProviderOptions, 'name' | 'scopes' | 'queryParams'> {
-  const listed = providers.find((provider) => provider.name === name);
-  if (listed !== undefined) return listed;
+  if (name === undefined || !isAllowed(name, settings)) throw new AuthError('unknown_provider');
+  return settings.providers.find((provider) => provider.name === name) ?? { name };
+}
+
+/** Without a list, any may be used. */
+export function isAllowed(name: string, { providers, defaultProvider }: BackendOptions): boolean {
   const isOpen = providers.length === 0 || name === defaultProvider;
-  if (name === undefined || !isOpen || !providerName.test(name)) throw new AuthError('unknown_provider');
-  return { name };
+  return providers.some((provider) => provider.name === name) || (isOpen && providerName.test(name));
 }

@@ -149,6 +149,16 @@ export function link(name: string, href: string, label: Text, look?: Link['look'
   return { part: 'link', name, href, label, ...defined({ look }) };
 }
 
+/** Where the page was opened without a `returnTo`, it leads to the account home. */
+export function doneLink(
+  { text, ways }: Pick<Site, 'text' | 'ways'>,
+  request: PageRequest,
+  { returnTo }: Pick<FormState, 'returnTo'>,
+): Link {
+  const isHome = returnTo === request.home && ways.account !== undefined;
+  return link('done', isHome ? request.localPath(ways.account) : request.urlOf(returnTo), text.doneLink);
+}
+
 /** The button that removes something, and the way back. @param asked what the form says of it */
 export function removalParts(
   { text }: Site,

@@ -1,5 +1,6 @@
 import { sharedText } from '../../pages/texts.ts';
 import type { Texts } from '../../pages/texts.ts';
+import { accountTexts } from '../account/texts.ts';
 import { confirmTexts } from '../confirm/texts.ts';
 import { consentTexts } from '../consent/texts.ts';
 import { emailCodeTexts } from '../email-code/texts.ts';
@@ -83,6 +84,7 @@ export const englishText = {
   ...passkeysTexts,
   ...webauthnTexts,
   ...consentTexts,
+  ...accountTexts,
 } satisfies Record<string, string>;
 
 export type PagesTextKey = keyof typeof englishText;

@@ -1,13 +1,16 @@
 import type { BackendContext } from '../context.ts';
 import type { Feature } from '../feature.ts';
-import type { SignInPart } from '../slots.ts';
+import { textOf } from '../../tools/html.ts';
+import { FormProblem } from '../forms/fields.ts';
+import type { AccountPart, SignInPart } from '../slots.ts';
 import { offers } from '../options.ts';
 import { lastUsedAt, returnToOf } from '../pages/parts.ts';
 import { pageScript } from '../pages/script-route.ts';
-import { ceremonyFallback, ceremonyForm } from '../webauthn/page.ts';
+import { ceremonyFallback, ceremonyForm, keyDrawing } from '../webauthn/page.ts';
 import { passkeyMethod } from './options.ts';
 import { passkeysRoute } from './manage-route.ts';
 import { offerPasskey } from './offer.ts';
+import { listPasskeys } from './passkeys.ts';
 import { passkeyRoute } from './sign-in-route.ts';
 
 /** The main button where there is no other form, which then needs a script. */
@@ -34,6 +37,25 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
   };
 };
 
+/** None where the project has them switched off. */
+const row: AccountPart<BackendContext>['row'] = async (backend, request, { site, content }) => {
+  const listed = await listPasskeys(backend, request, content).catch((error: unknown) => {
+    if (error instanceof FormProblem && error.text === 'passkeysOff') return undefined;
+    throw error;
+  });
+  if (listed === undefined) return undefined;
+  const { passkeys: path } = backend.settings.paths;
+  const value = listed.length;
+  return {
+    field: 'passkeys',
+    value,
+    label: site.text.passkeysHeading,
+    state: textOf(String(value)),
+    path,
+    icon: keyDrawing,
+  };
+};
+
 /** Sign-in with a passkey, and the page of an account's passkeys. */
 export const passkeys: Feature = {
   routes(backend) {
@@ -42,4 +64,5 @@ export const passkeys: Feature = {
   },
   signIn: (settings) =>
     offers(settings, passkeyMethod) ? { ways: [passkeyMethod], offer: offerPasskey, show } : undefined,
+  account: (settings) => (offers(settings, passkeyMethod) ? { row } : undefined),
 };

@@ -1,12 +1,10 @@
 import { AuthError } from '../../errors.ts';
 import type { Fields } from '../../http/body.ts';
-import type { AuthRequest } from '../../http/request.ts';
 import { json } from '../../http/reply.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import { asksForChallenge, bindCeremony, readAnswer } from '../webauthn/challenges.ts';
 import type { BackendContext } from '../context.ts';
-import { hasFactor, isSessionOver, presentUser } from '../supabase/account.ts';
 import { has, readAction } from '../forms/action.ts';
 import { FormProblem } from '../forms/fields.ts';
 import { localUrl, readReturnTo, subjectFormRoute } from '../forms/forms.ts';
@@ -17,9 +15,8 @@ import { answerOffer } from './offer.ts';
 import { isVisible, passkeysOffPage, passkeysPage, removePasskeyPage, renamePage } from './page.ts';
 import { addPasskey, listPasskeys, removePasskey, renamePasskey, startAdding } from './passkeys.ts';
 import type { Passkey } from './passkeys.ts';
-import { accountFirst, secondFactorFirst, signInAgainFirst, stepAfter } from '../sign-in/step-up.ts';
-import { endOver, sessionOf, signInFirst } from '../sign-in/subject.ts';
-import type { Subject } from '../sign-in/subject.ts';
+import { findOwner, firstStep, otherStep } from '../sign-in/owner.ts';
+import type { OwnerRequest } from '../sign-in/owner.ts';
 
 /** `/auth/passkeys`: lists the signed-in user's passkeys, adds, renames and removes them. */
 export function passkeysRoute(backend: BackendContext): AuthRoute {
@@ -36,40 +33,8 @@ export function passkeysRoute(backend: BackendContext): AuthRoute {
       submit: (_request, fields, _returnTo, owner) => change(backend, owner, fields),
       leave: (_request, error, owner) => otherStep(backend, owner, error),
     },
-    (request, fields) => findOwner(backend, request, readReturnTo(request, fields)),
+    (request, fields) => findOwner(backend, request, backend.settings.paths.passkeys, readReturnTo(request, fields)),
   );
-}
-
-/** A request of the user whose passkeys it is about. */
-interface OwnerRequest {
-  readonly request: AuthRequest;
-  readonly subject: Subject;
-  readonly returnTo: string;
-  /** This page, which a missing step leads back to. */
-  readonly wayBack: string;
-}
-
-/** @returns a reply where there is no session, or that of a guest */
-async function findOwner(
-  backend: BackendContext,
-  request: AuthRequest,
-  returnTo: string,
-): Promise<OwnerRequest | Reply> {
-  const wayBack = localUrl(request, backend.settings.paths.passkeys, returnTo);
-  const subject = await sessionOf(backend, request);
-  if (subject === undefined) return signInFirst(request, wayBack);
-  if (subject.session.user.isAnonymous) return accountFirst(backend, request, wayBack);
-  return { request, subject, returnTo, wayBack };
-}
-
-/** A reply where the backend has ended the session, or asks for the second factor. */
-async function otherStep(
-  backend: BackendContext,
-  { request, subject, wayBack }: OwnerRequest,
-  error: unknown,
-): Promise<Reply | undefined> {
-  if (isSessionOver(error)) return endOver(backend, request, subject, wayBack);
-  return stepAfter(backend, request, { subject, wayBack }, error);
 }
 
 async function showPasskeys(backend: BackendContext, owner: OwnerRequest, input: FormInput): Promise<Reply> {
@@ -125,21 +90,6 @@ function toBody({ id, name, createdAt, lastUsedAt }: Passkey) {
 
 const meanings = { rename: has('rename'), remove: has('remove'), start: asksForChallenge };
 const actionOf = (fields: Fields) => readAction(fields, meanings, 'add');
-
-/**
- * Who changes passkeys has signed in just now, with the second factor where there is one: else a stolen session would become a
- * lasting one, or take its owner's way in.
- */
-async function firstStep(
-  backend: BackendContext,
-  { request, subject }: OwnerRequest,
-  wayBack: string,
-): Promise<Reply | undefined> {
-  const again = signInAgainFirst(request, subject, wayBack);
-  if (again !== undefined || subject.session.claims['aal'] === 'aal2') return again;
-  const user = await presentUser(backend, request, subject.content);
-  return hasFactor(user) ? secondFactorFirst(backend, request, wayBack) : undefined;
-}
 
 async function change(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
   const { wayBack } = owner;

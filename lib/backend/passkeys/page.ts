@@ -8,7 +8,16 @@ import type { Choice } from '../../pages/page.ts';
 import type { Reply } from '../../http/reply.ts';
 import { ceremonyFallback, ceremonyForm, keyDrawing } from '../webauthn/page.ts';
 import type { Passkey } from './passkeys.ts';
-import { formErrorOf, formValues, link, removalParts, returnToOf, showPage, withReturnTo } from '../pages/parts.ts';
+import {
+  doneLink,
+  formErrorOf,
+  formValues,
+  link,
+  removalParts,
+  returnToOf,
+  showPage,
+  withReturnTo,
+} from '../pages/parts.ts';
 import { pageScript } from '../pages/script-route.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
 
@@ -20,7 +29,7 @@ interface PasskeysState extends FormState {
 /** The passkeys of an account, with links to rename and to remove each, and a button that adds one. */
 export function passkeysPage(site: Site, request: PageRequest, state: PasskeysState): Reply {
   const { settings, text } = site;
-  const { passkeys, returnTo, isAgain } = state;
+  const { passkeys, isAgain } = state;
   const path = settings.paths.passkeys;
   const urlOf = (passkey: Passkey, kind: 'rename' | 'remove'): string =>
     withQuery(request.localPath(path), { [kind]: passkey.id, ...returnToOf(state) });
@@ -47,7 +56,7 @@ export function passkeysPage(site: Site, request: PageRequest, state: PasskeysSt
       { part: 'list', choices },
       ceremonyFallback(site),
       ceremonyForm(site, request, { ...adding, label: text.addPasskeyButton }),
-      link('done', request.urlOf(returnTo), text.doneLink),
+      doneLink(site, request, state),
     ],
   });
 }

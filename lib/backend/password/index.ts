@@ -38,4 +38,6 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => ({
 
 export const password: Feature = {
   signIn: (settings) => (offers(settings, passwordMethod) ? { ways: [passwordMethod], submit, show } : undefined),
+  account: (settings) =>
+    offers(settings, passwordMethod) ? { signsIn: (provider) => provider === 'email' } : undefined,
 };

@@ -10,6 +10,8 @@ export const resetTexts = {
   passwordFor: 'For {email}',
   passwordOtherAccount: 'This form was for another account. Check the address and try again.',
   passwordMaybeSaved: 'It may have been saved. Sign in with it.',
+  /** On the page of the account. */
+  passwordNone: 'Not set',
   currentPassword: 'Current password',
   newPassword: 'New password',
   passwordButton: 'Save password',

@@ -18,8 +18,8 @@ import type { StoredContent } from '../supabase/session-cookie.ts';
 import { endPending } from './pending.ts';
 import { endAtBackend, endOthersHere } from './sign-out.ts';
 
-/** `/auth/logout`: always ends the session here, or all of the user's, then at the backend if that answers in time. */
-export function signOutRoute(backend: BackendContext): AuthRoute {
+/** @returns a function that always ends the session here, or all of the user's, then at the backend if that answers in time */
+export function createSignOut(backend: BackendContext) {
   const { settings, source, resolver, emit, explain } = backend;
 
   /** @param current the session as it was just resolved: where that renewed it, the cookies' tokens are spent */
@@ -51,15 +51,20 @@ export function signOutRoute(backend: BackendContext): AuthRoute {
     if (subject !== undefined) emit({ type: 'signed_out', ...subject });
   }
 
-  function leave(request: AuthRequest, status: 302 | 303, returnTo: string): Promise<Reply> {
+  return (request: AuthRequest, status: 302 | 303, returnTo: string): Promise<Reply> => {
     // Ending others takes a token that works: that of the cookie may be spent.
     const isLookedUp = settings.signOutScope !== 'local';
     return withSignOutHook(request, settings.onSignOut, isLookedUp, async (session) => {
       await signOut(request, session);
       return redirectOrJson(request, returnTo, status);
     });
-  }
+  };
+}
 
+/** `/auth/logout`. */
+export function signOutRoute(backend: BackendContext): AuthRoute {
+  const { settings } = backend;
+  const leave = createSignOut(backend);
   return {
     path: settings.logoutPath,
     option: 'logoutPath',

@@ -18,4 +18,5 @@ const show: SignInPart<BackendContext>['show'] = (site, request, state) => {
 export const sso: Feature = {
   routes: (backend) => (backend.settings.sso ? [ssoRoute(backend)] : []),
   signIn: (settings) => (settings.sso ? { ways: [ssoWay], show } : undefined),
+  account: (settings) => (settings.sso ? { signsIn: (provider) => provider.startsWith('sso:') } : undefined),
 };

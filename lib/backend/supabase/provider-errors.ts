@@ -82,6 +82,8 @@ const codes: ReadonlyMap<string, AuthErrorCode> = new Map(
     mfa_webauthn_enroll_not_enabled: 'factor_unavailable',
     mfa_webauthn_verify_not_enabled: 'factor_unavailable',
     passkey_disabled: 'unknown_provider',
+    manual_linking_disabled: 'unknown_provider',
+    single_identity_not_deletable: 'last_sign_in_method',
     too_many_passkeys: 'factor_unavailable',
     webauthn_challenge_not_found: 'challenge_expired',
     webauthn_challenge_expired: 'challenge_expired',

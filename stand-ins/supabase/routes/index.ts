@@ -51,6 +51,8 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
     const ofOAuthServer = oauthServerRoute(project, method, url.pathname);
     if (ofOAuthServer) return ofOAuthServer;
     if (factorCall) return { endpoint: factorCall[0], handle: (request) => factorCall[1](project, request) };
+    if (method === 'DELETE' && url.pathname.startsWith('/auth/v1/user/identities/'))
+      return { endpoint: 'unlink-identity', handle: oauth.unlink };
     const passkeyCall = passkeyCallOf(method, url);
     if (passkeyCall) return { endpoint: passkeyCall[0], handle: (request) => passkeyCall[1](project, request) };
     switch (`${method} ${url.pathname}`) {
@@ -77,7 +79,9 @@ export function createRoutes(project: Project): (request: StandInRequest) => Rou
       case 'GET /auth/v1/verify':
         return { endpoint: 'verify', open: true, handle: (request) => followMailLink(project, request) };
       case 'GET /auth/v1/authorize':
-        return { endpoint: 'authorize', open: true, handle: oauth.authorize };
+        return { endpoint: 'authorize', open: true, handle: (request) => oauth.authorize(request) };
+      case 'GET /auth/v1/user/identities/authorize':
+        return { endpoint: 'link-identity', handle: oauth.link };
       case 'GET /auth/v1/callback':
         return { endpoint: 'authorize', open: true, handle: oauth.callback };
       case 'POST /auth/v1/logout':

@@ -8,7 +8,8 @@ import { confirm } from '../project.ts';
 import type { Project } from '../project.ts';
 import { withParameters } from '../redirects.ts';
 import type { Person, User } from '../types.ts';
-import { profileOf } from '../users.ts';
+import { identityIdOf, profileOf } from '../users.ts';
+import { authenticate } from './authenticate.ts';
 import { providerPage } from './provider-page.ts';
 import { errorParameters } from './verify.ts';
 
@@ -17,6 +18,8 @@ interface Started {
   readonly target: string;
   readonly pkce: PkceChallenge | undefined;
   readonly startedAt: number;
+  /** Whose account the provider's is linked to. */
+  readonly linkTo?: User;
 }
 
 /** Supabase's names of the OAuth providers. */
@@ -46,7 +49,32 @@ export function createOauth(project: Project) {
   const started = new Map<string, Started>();
   const approvals = new Map<string, string>();
 
-  function authorize({ url }: StandInRequest): Reply {
+  /** `GET /user/identities/authorize`: the provider's URL, for a new identity of the token's user. */
+  async function link(request: StandInRequest): Promise<Reply> {
+    const { user } = await authenticate(project, request);
+    requireLinking();
+    return json(200, { url: authorize(request, user).headers['location'] });
+  }
+
+  /** `DELETE /user/identities/:id` */
+  async function unlink(request: StandInRequest): Promise<Reply> {
+    const { user } = await authenticate(project, request);
+    requireLinking();
+    const id = request.url.pathname.split('/').at(-1);
+    if (user.providers.length <= 1) {
+      throw new GoTrueError(422, 'single_identity_not_deletable', 'User must have at least 1 identity after unlinking');
+    }
+    const index = user.providers.findIndex((provider) => identityIdOf(provider, user) === id);
+    if (index < 0) throw new GoTrueError(422, 'identity_not_found', "Identity doesn't exist");
+    user.providers.splice(index, 1);
+    return json(200, {});
+  }
+
+  function requireLinking(): void {
+    if (!switches.manualLinking) throw new GoTrueError(404, 'manual_linking_disabled', 'Manual linking is disabled');
+  }
+
+  function authorize({ url }: StandInRequest, linkTo?: User): Reply {
     const query = (name: string) => url.searchParams.get(name) ?? '';
     const provider = query('provider');
     const isOwn = provider.startsWith('custom:');
@@ -60,7 +88,7 @@ export function createOauth(project: Project) {
     const pkce = readChallenge(query('code_challenge'), query('code_challenge_method'));
     const target = redirectTo(query('redirect_to'));
     const state = randomUUID();
-    started.set(state, { provider, target, pkce, startedAt: now() });
+    started.set(state, { provider, target, pkce, startedAt: now(), ...(linkTo && { linkTo }) });
     const others = [...url.searchParams].filter(([name]) => !ownParameters.has(name));
     const parameters = { ...Object.fromEntries(others), state, scope: query('scopes') };
     return redirect(302, withParameters(`${origin}/provider/${provider}/authorize`, parameters, 'query'));
@@ -146,7 +174,8 @@ export function createOauth(project: Project) {
       return redirect(302, withParameters(flow.target, denial, 'both'));
     }
     try {
-      const user = signInVia(flow.provider, approvals.get(query('code')));
+      const person = approvals.get(query('code'));
+      const user = flow.linkTo ? linkVia(flow.linkTo, flow.provider, person) : signInVia(flow.provider, person);
       approvals.delete(query('code'));
       const method = user.isSsoUser ? 'sso/saml' : 'oauth';
       if (flow.pkce) {
@@ -159,6 +188,17 @@ export function createOauth(project: Project) {
       if (!(error instanceof GoTrueError)) throw error;
       return redirect(302, withParameters(flow.target, errorParameters(error), 'both'));
     }
+  }
+
+  function linkVia(user: User, provider: string, email: string | undefined): User {
+    if (email === undefined) throw new GoTrueError(500, 'unexpected_failure', 'Unable to exchange external code');
+    const owner = users.find(email);
+    const isTaken = owner !== undefined && owner !== user && owner.providers.includes(provider);
+    if (isTaken || user.providers.includes(provider)) {
+      throw new GoTrueError(422, 'identity_already_exists', 'Identity is already linked');
+    }
+    user.providers.push(provider);
+    return user;
   }
 
   function signInVia(provider: string, email: string | undefined): User {
@@ -187,7 +227,7 @@ export function createOauth(project: Project) {
       .replace(/(?:^|[._-]+)(.)/g, (_, letter: string) => ` ${letter.toUpperCase()}`)
       .trim();
 
-  return { authorize, sso, consent, callback };
+  return { authorize, link, unlink, sso, consent, callback };
 }
 
 function signedInAt(cookieHeader = ''): string | undefined {
