@@ -282,7 +282,8 @@ export function everyRoute(app: () => BackendApp) {
       endpoint: 'logout',
       signsIn: false,
       person: 'member',
-      prepare: signIn,
+      // The sessions of the others' user would end, too.
+      prepare: (browser) => signIn(browser, { user: newUser() }),
       send: (browser) => browser.post('/auth/account', { signOut: 'others' }),
     },
     'passkeys, the list': {

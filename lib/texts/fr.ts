@@ -351,7 +351,7 @@ export const fr: Translation = {
   linkButton: 'Associer {provider}',
   linkText: 'Connectez-vous là-bas, puis vous reviendrez ici.',
   unlinkButton: 'Dissocier',
-  unlinkHeading: 'Dissocier {provider} ?',
+  unlinkHeading: 'Dissocier {provider} ?',
   unlinkText: 'Vous ne pourrez plus l’utiliser pour vous connecter.',
   signOutOthersButton: 'Déconnecter les autres appareils',
   signOutAllButton: 'Se déconnecter partout',

@@ -34,6 +34,12 @@ afterEach(() => app.close());
 const userOf = (email: string = ada.email): User => app.supabase.users().find((user) => user.email === email)!;
 const code = ({ json }: Answer): string => json.error.code;
 const idOf = (provider: string, user = userOf()): string => identityIdOf(provider, user);
+/** The `session_id` of the visitor's token. */
+function sessionIdOf({ cookies }: Visitor): string {
+  const text = (cookies.get(app.cookieName) ?? '').replace('base64-', '');
+  const { access_token: token } = JSON.parse(Buffer.from(text, 'base64url').toString());
+  return JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString()).session_id;
+}
 const openSessions = () => app.supabase.sessionsOf(ada.email).length;
 
 /** Through the provider and back, as the person of this address there. */
@@ -391,6 +397,15 @@ describe('sign-out', () => {
     expect([(await visitor.getJson('/auth/session')).status, (await other.getJson('/auth/session')).status]).toEqual([
       200, 200,
     ]);
+  });
+
+  it('says nothing of others where the session has ended at the provider', async () => {
+    const visitor = await start();
+    const other = await app.signedIn();
+    app.supabase.revokeSession(sessionIdOf(visitor));
+    const page = await postForm(visitor, path, { signOut: 'others' });
+    expect([page.status, page.headers.location]).toEqual([303, expect.stringContaining('/auth/login')]);
+    expect((await other.getJson('/auth/session')).status).toBe(200);
   });
 
   it.each([{}, { signOut: 'local' }, { signOut: '' }])('refuses %j', async (body) => {

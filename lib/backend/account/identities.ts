@@ -1,9 +1,7 @@
-import { withDeadline } from '../../tools/deadline.ts';
 import { isRecord } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
 import type { BackendContext } from '../context.ts';
 import { callAs } from '../supabase/account.ts';
-import { outOfTime } from '../supabase/connection.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
 import type { Visitor } from '../supabase/supabase-call.ts';
 
@@ -64,13 +62,13 @@ export async function unlinkIdentity(
   await callAs(backend, visitor, async ({ auth, unwrap }) => unwrap(await auth.unlinkIdentity(identity)), session);
 }
 
-/** Ends sessions at the backend. @throws {AuthError} where that is not certain */
+/** Ends sessions at the backend. @throws {AuthError} where it did not; see also `isSessionOver` */
 export async function endSessions(
-  { supabase, settings }: BackendContext,
-  { access_token: accessToken }: StoredContent,
+  backend: BackendContext,
+  visitor: Visitor,
+  session: StoredContent,
   scope: 'others' | 'global',
 ): Promise<void> {
-  const end = (signal: AbortSignal) => supabase.revoke(accessToken, scope, signal);
-  const outcome = await withDeadline(end, settings.timeoutMs, outOfTime);
-  if (outcome === 'stale') throw new AuthError('provider_unavailable', { reason: 'bad_jwt', retryAfter: 5 });
+  const { access_token: token } = session;
+  await callAs(backend, visitor, async ({ auth, unwrap }) => unwrap(await auth.admin.signOut(token, scope)), session);
 }

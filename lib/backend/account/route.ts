@@ -281,7 +281,7 @@ async function signOut(backend: BackendContext, owner: OwnerRequest, fields: Fie
   const { request, subject, returnTo, wayBack } = owner;
   const scope = fields.get('signOut');
   if (scope !== 'others' && scope !== 'global') throw new AuthError('invalid_request');
-  await endSessions(backend, subject.content, scope);
+  await endSessions(backend, request, subject.content, scope);
   const facts = backend.source.toStored(subject.content);
   if (scope === 'global') {
     const reply = await createSignOut(backend)(request, 303, returnTo);
