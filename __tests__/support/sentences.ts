@@ -68,7 +68,8 @@ export const claims = {
   expiredHeading: { fact: 'the sign-in’s code or state is of no use', after: `${spentFlows} ${lostStates}` },
   unknown_provider: {
     fact: 'the project has this way to sign in switched off, or does not know it',
-    after: `oauth_provider_not_supported provider_disabled saml_provider_disabled sso_provider_not_found passkey_disabled manual_linking_disabled
+    after: `oauth_provider_not_supported provider_disabled saml_provider_disabled sso_provider_not_found passkey_disabled
+      manual_linking_disabled
       sso_provider_disabled`,
   },
   link_expired: { fact: 'the link is spent, over or unknown', after: spentLinks },

@@ -25,8 +25,13 @@ export function readIdentities({ identities }: { readonly identities?: unknown }
 }
 
 /** Of these, the account has more than a way to sign in: its address, its number, its organization. */
-export function isLinked({ provider }: Identity): boolean {
-  return provider !== 'email' && provider !== 'phone' && !provider.startsWith('sso:');
+export function isLinked(identity: Identity): boolean {
+  return !['email', 'phone'].includes(identity.provider) && !isOfOrganization(identity);
+}
+
+/** Of a SAML identity provider, which alone changes the address. */
+export function isOfOrganization({ provider }: Identity): boolean {
+  return provider.startsWith('sso:');
 }
 
 /** Whether another identity than this one signs in here. */

@@ -20,7 +20,15 @@ import { createSignOut } from '../sign-in/sign-out-route.ts';
 import type { Account, AccountRow } from '../slots.ts';
 import { callAs, presentUser } from '../supabase/account.ts';
 import { rethrowStaleKeys } from '../supabase/provider-errors.ts';
-import { endSessions, isLinked, isLinkingOn, isReplaceable, readIdentities, unlinkIdentity } from './identities.ts';
+import {
+  endSessions,
+  isLinked,
+  isOfOrganization,
+  isLinkingOn,
+  isReplaceable,
+  readIdentities,
+  unlinkIdentity,
+} from './identities.ts';
 import type { Identity } from './identities.ts';
 import {
   accountPage,
@@ -124,7 +132,7 @@ async function showHome(
     error,
     email,
     newEmail,
-    isManaged: identities.some(({ provider }) => provider.startsWith('sso:')),
+    isManaged: identities.some(isOfOrganization),
     rows,
     identities: linked.map((identity) => ({
       ...identity,
