@@ -143,7 +143,7 @@ const sections: readonly Section[] = [
     heading: '`protectResource`',
     interfaceName: 'ProtectResourceOptions',
     intro:
-      'The second argument of `protectResource`. [For agents](mcp.md) shows what they do. Here `undefined` is an error: an unset variable must not widen access.',
+      'The second argument of `protectResource`. [For agents](https://github.com/express-auth-adapters/express-auth-adapters/blob/main/docs/mcp.md) shows what they do. Here `undefined` is an error: an unset variable must not widen access.',
   },
   { heading: '`throttle`', interfaceName: 'ThrottleOptions', intro: '`backendAuth`; `false` turns it off.' },
 ];

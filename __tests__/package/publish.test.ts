@@ -104,7 +104,7 @@ const contents: readonly string[] = [
   'skills/express-auth-adapters/SKILL.md',
   ...globSync('docs/**/*.md').filter(
     (path) =>
-      !/^docs\/(?:(?:README|comparison|contributing|faq|moving|other-services|reliability|security|texts|troubleshooting|watching)\.md$|(?:contributing|moving|recipes)\/)/.test(
+      !/^docs\/(?:(?:README|comparison|contributing|faq|mcp|moving|other-services|reliability|security|sql|streams|texts|troubleshooting|watching)\.md$|(?:contributing|moving|recipes)\/)/.test(
         path,
       ) && !manifest.files.includes(`!${path}`),
   ),

@@ -25,7 +25,8 @@ const drawings: Readonly<Record<Emblem, Html>> = {
   warning: html`<path d="M12 4 2.8 19.5h18.4zM12 10v4.5m0 2.6v.1"/>`,
 };
 
-export const { lock: lockDrawing, envelope: envelopeDrawing } = drawings;
+export const lockDrawing: Html = drawings.lock;
+export const envelopeDrawing: Html = drawings.envelope;
 
 /** An app in a window. */
 export const appDrawing: Html = html`<rect x="3" y="4.5" width="18" height="15" rx="2.5"/><path d="M3 9.5h18M6.5 7h.1m2.4 0h.1"/>`;

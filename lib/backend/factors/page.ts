@@ -174,7 +174,7 @@ function otherFactors(site: Site, request: PageRequest, state: VerifyState): Par
 }
 
 const phoneIcon = html`<rect x="7" y="2.5" width="10" height="19" rx="2.5"/><path d="M11 18h2"/>`;
-export const appIcon = html`<rect x="4" y="4" width="16" height="16" rx="4"/><path d="M8.5 12h.1m3.4 0h.1m3.4 0h.1"/>`;
+export const appIcon: Html = html`<rect x="4" y="4" width="16" height="16" rx="4"/><path d="M8.5 12h.1m3.4 0h.1m3.4 0h.1"/>`;
 
 const icons: ReadonlyMap<string, Html> = new Map([
   ['phone', phoneIcon],
