@@ -13,6 +13,8 @@ import { signInFirst } from '../sign-in/subject.ts';
 import type { Subject } from '../sign-in/subject.ts';
 import { leaveFor, memberOf, quiet } from './route.ts';
 
+export { listApps };
+
 /** `GET /oauth/apps`: the apps that act for the user; with `revoke`, the page that asks whether to disconnect one. */
 export async function showApps(backend: BackendContext, request: AuthRequest): Promise<Reply> {
   const returnTo = readReturnTo(request);

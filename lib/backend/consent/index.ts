@@ -33,7 +33,7 @@ function routes(backend: BackendContext): readonly AuthRoute[] {
 
 /** None where the project's OAuth server is off. */
 const row: AccountPart<BackendContext>['row'] = async (backend, request, { site, content }) => {
-  const { listApps } = await import('./oauth-server.ts');
+  const { listApps } = await import('./apps-route.ts');
   const listed = await listApps(backend, request, { content }).catch((error: unknown) => {
     if (error instanceof AuthError && error.reason === 'feature_disabled') return undefined;
     throw error;
