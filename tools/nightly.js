@@ -42,6 +42,11 @@ const looks = jest(
   ['--testPathIgnorePatterns=/node_modules/', '--testMatch=**/__tests__/browser/pages-axe.test.ts'],
   {},
 );
+// Where the variable names a wapiti; tools/scan.ts says how to install it.
+const scan =
+  process.env['WAPITI'] === undefined
+    ? 0
+    : (spawnSync('npm', ['run', '--silent', 'scan'], { stdio: 'inherit' }).status ?? 1);
 // Which functions each suite enters, for `npm run near`.
 const map = spawnSync(process.execPath, ['tools/near.ts', '--map'], { stdio: 'inherit' }).status ?? 1;
-process.exitCode = map || properties || variants || peers || rooms || looks;
+process.exitCode = map || scan || properties || variants || peers || rooms || looks;
