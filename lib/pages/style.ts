@@ -212,7 +212,7 @@ form[role="search"] { display: flex; flex-wrap: wrap; align-items: end; gap: 0.5
 [dir="rtl"] .choices svg.on { transform: scaleX(-1); }
 [dir="rtl"] :is(.lead, [role="alert"]) > span[dir="ltr"] { display: block; }
 .group + .choices { margin-bottom: 0; }
-.group + .choices + :is(.letters, .choices) { margin-top: 1.25rem; }
+.group + .choices + :is(.letters, .choices, form) { margin-top: 1.25rem; }
 .scopes { margin: 0 0 1.5rem; padding: 0; list-style: none; }
 .scopes li { display: flex; gap: 0.625rem; padding: 0.25rem 0; font-size: 0.9375rem; line-height: 1.45; overflow-wrap: anywhere; }
 .scopes li::before { content: "✓" / ""; flex: none; color: var(--soft); font-weight: 600; }
