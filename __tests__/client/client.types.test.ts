@@ -1,5 +1,5 @@
 import { createB2bClient, createBackendClient, createPasskey, getPasskey } from 'express-auth-adapters/client';
-import type { ClientResult, PasskeysBody } from 'express-auth-adapters/client';
+import type { AccountBody, ClientResult, PasskeysBody } from 'express-auth-adapters/client';
 import type { B2bSessionBody, BackendSessionBody, EmailConfirmationBody, RedirectBody } from '../../lib/types.ts';
 
 /** True only for one and the same type; mutual assignability in a tuple keeps unions from distributing. */
@@ -22,7 +22,8 @@ const sameAnswers: [
   Same<Answer<typeof backend.logout>, ClientResult<RedirectBody>>,
   Same<Answer<typeof backend.session>, ClientResult<BackendSessionBody>>,
   Same<Answer<typeof backend.passkeys>, ClientResult<PasskeysBody>>,
-] = [true, true, true, true, true, true, true, true, true, true, true];
+  Same<Answer<typeof backend.account>, ClientResult<AccountBody>>,
+] = [true, true, true, true, true, true, true, true, true, true, true, true];
 
 /** Never called: these lines only have to compile, and the marked ones have to fail. */
 export async function compiled(): Promise<unknown[]> {
@@ -38,6 +39,9 @@ export async function compiled(): Promise<unknown[]> {
   await backend.passkeys({ body: { rename: 'id', name: 'Blue key' } });
   // @ts-expect-error a name is needed
   await backend.passkeys({ body: { rename: 'id' } });
+  await backend.account({ body: { signOut: 'others' } });
+  // @ts-expect-error an unknown scope
+  await backend.account({ body: { signOut: 'local' } });
   await backend.logout({ body: { returnTo: '/bye' }, signal: AbortSignal.timeout(1000) });
 
   const { error } = await backend.session();
@@ -100,6 +104,7 @@ describe('the types of the typed client', () => {
       'passkeys',
       'consent',
       'connectedApps',
+      'account',
       'subscribe',
     ]);
   });
