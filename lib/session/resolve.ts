@@ -9,6 +9,7 @@ import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import { isRevocation } from './ended/record.ts';
 import type { SessionKeys } from './ended/records.ts';
+import type { Holder } from './refresh/answers.ts';
 import { deletionOf, resolutionOf } from './refresh/delivery.ts';
 import { renewWithin } from './refresh/renewal.ts';
 import type { Renew } from './refresh/renewal.ts';
@@ -207,10 +208,7 @@ async function look<Content>(
   const check = isProven && !source.isSealed ? await revocations.check(keys) : before;
   const { standing, checkedAt, isConfirmed } = check;
   if (isRevocation(standing)) return { kind: 'over', reason: standing, ended: candidate };
-  if (verdict.kind === 'invalid') {
-    const { reason, isAged, isOver } = verdict;
-    return { kind: 'over', reason, isAged, ended: isOver === true ? candidate : undefined };
-  }
+  if (verdict.kind === 'invalid') return overOrNewer(context, candidate, holder, verdict);
   // Only we can have sealed it, so it is ours even if its key is no longer published: the provider decides.
   const renewable = { kind: 'renewable' as const, candidate, isVerified: isProven || source.isSealed };
   // Without its session: outdated claims are not trusted during an outage either.
@@ -223,6 +221,17 @@ async function look<Content>(
   if (standing === 'spent' || isDue(verdict, now())) return { ...renewable, alive: session };
   cacheSession(context, request.cookieHeader, candidate.cookie, { ...verdict, keys, checkedAt });
   return { kind: 'resolved', resolution: await renewAhead(context, renew, { candidate, session }, request) };
+}
+
+/** A session in use goes on by the token that it was renewed to. */
+async function overOrNewer<Content>(
+  { refresh }: SessionContext<Content>,
+  candidate: Candidate<Content>,
+  holder: Holder,
+  { reason, isAged, isOver = false }: Extract<Verdict, { kind: 'invalid' }>,
+): Promise<Finding<Content>> {
+  if (isAged === true && (await refresh.findNewer(holder))) return { kind: 'renewable', candidate, isVerified: isOver };
+  return { kind: 'over', reason, isAged, ended: isOver ? candidate : undefined };
 }
 
 /** Whether a token is renewed before it is used. */
@@ -290,9 +299,9 @@ async function renewOne<Content>(
       const isExpired = alive === undefined || alive.expiresAt <= now();
       return (isExpired ? undefined : aliveNow()) ?? { kind: 'resolved', resolution: signedOut };
     }
-    const { reason } = renewal;
+    const { reason, isAged } = renewal;
     const signIn = source.signInAfter?.(candidate.content, reason);
-    const over: Over<Content> = { kind: 'over', reason, ended: candidate, signIn };
+    const over: Over<Content> = { kind: 'over', reason, isAged, ended: candidate, signIn };
     // Its token was exchanged in a switch, whose answer is no longer kept: its own token is still valid.
     return (reason === 'superseded' ? aliveNow() : undefined) ?? over;
   } catch (cause) {

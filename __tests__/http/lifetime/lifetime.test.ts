@@ -136,6 +136,54 @@ describe.each(adapters)('$name', ({ start }) => {
     ).toEqual(new Set([200]));
   });
 
+  it.each([
+    ['was lost', false],
+    ['came', true],
+  ])(
+    'keeps a session whose renewal just before the limit %s, where an older cookie comes after it',
+    async (_what, hasCome) => {
+      const app = await startWith({ idleTimeout: 600 });
+      const visitor = await app.signedIn();
+      const before = visitor.cookieHeader();
+      app.clock.advance(599 * second);
+      const renewed = await visitor.getJson('/api/me');
+      expect([renewed.status, renewed.setCookies.length]).toEqual([200, 1]);
+      app.clock.advance(2 * second);
+      if (!hasCome) visitor.cookies.clear();
+      app.forget();
+      const late = await visitor.ask('/api/me', { headers: { accept: 'application/json', cookie: before } });
+      expect([late.status, late.setCookies.some((line) => line.includes('Max-Age=0'))]).toEqual([200, false]);
+      expect((await visitor.getJson('/api/me')).status).toBe(200);
+      expect(sessionEvents(app)).toEqual([]);
+      expect(app.refreshes()).toEqual([]);
+    },
+  );
+
+  it('ends a session whose newer token, which no browser got, is as old', async () => {
+    let isLost = false;
+    const app = await closed(
+      start({
+        options: { idleTimeout: 600 } as SharedAuthOptions,
+        before: (host) =>
+          host.use((_req, res, next) => {
+            if (isLost) res.writeHead = res.end = () => res.destroy();
+            next();
+          }),
+      }),
+    );
+    const visitor = await app.signedIn();
+    app.clock.advance(500 * second);
+    isLost = true;
+    await visitor.getJson('/api/me').catch(() => undefined);
+    isLost = false;
+    expect(app.eventTypes()).toContain('session_refreshed');
+    app.forget();
+    app.clock.advance(600 * second);
+    expect((await visitor.getJson('/api/me')).status).toBe(401);
+    expect([app.refreshes(), visitor.cookies.size]).toEqual([[], 0]);
+    expect(sessionEvents(app)).toMatchObject([{ type: 'session_ended', reason: 'idle_timeout' }]);
+  });
+
   it('uses a session in an outage until it was idle for long enough', async () => {
     const app = await startWith({ idleTimeout: 240 });
     const visitor = await app.signedIn();

@@ -32,8 +32,14 @@ export interface Renewed<Content> {
   readonly replaced: readonly Holder[];
 }
 
-export type Renewal<Content> =
-  Renewed<Content> | { readonly kind: 'ended'; readonly reason: string } | { readonly kind: 'skipped' };
+export type Renewal<Content> = Renewed<Content> | EndedRenewal | { readonly kind: 'skipped' };
+
+interface EndedRenewal {
+  readonly kind: 'ended';
+  readonly reason: string;
+  /** Whether the session has reached its lifetime. */
+  readonly isAged?: boolean;
+}
 
 /** An answer that must itself be renewed. */
 interface Old<Content> {
@@ -161,6 +167,7 @@ function createRound<Content>(
       return { kind: 'ended', reason: standing };
     }
     const taken = await takeAnswer(context, next, replaced, isNew ? 'new' : request.variant);
+    if (taken.kind === 'ended') return taken;
     if (taken.kind === 'renewed') await keep(round, taken, isConfirmed);
     // Renewed before `renewSession` was called: its claims may be outdated, too.
     if (standing === 'stale') return { kind: 'old', next };
@@ -210,7 +217,7 @@ async function takeAnswer<Content>(
   next: StoredSession<Content>,
   replaced: readonly Holder[],
   asked: 'new' | RefreshVariant<Content> | undefined,
-): Promise<Renewed<Content> | Old<Content>> {
+): Promise<Renewed<Content> | Old<Content> | EndedRenewal> {
   const { source, emit, now } = context;
   const isNew = asked === 'new';
   const verdict = await verifyStored(source, next, 'provider');
@@ -226,6 +233,8 @@ async function takeAnswer<Content>(
     }
     return asked?.isReached(session) === false ? { kind: 'old', next } : answer;
   }
+  if (verdict.kind === 'invalid' && verdict.isAged === true)
+    return { kind: 'ended', reason: verdict.reason, isAged: true };
   // A new token that fails verification is an error, to avoid endless retries. The tokens are kept, because the old ones are spent:
   // once they have expired, the next attempt renews them, also where only the provider could verify them.
   const isOver = verdict.kind === 'unverifiable' && isRenewalUrgent(next.token.claims, now());
