@@ -216,7 +216,9 @@ describe.each(bothFunctions)('%s', (name, handle) => {
     });
     await app.visitor().getJson('/before');
     expect(error).toBeInstanceOf(ConfigurationError);
-    expect(String(error)).toContain(`${name}: no adapter has seen this request; backendAuth() is mounted after this handler`);
+    expect(String(error)).toContain(
+      `${name}: no adapter has seen this request; backendAuth() is mounted after this handler`,
+    );
   });
 
   it.each([{ anon: false }, { anon: 'yes' }, { anon: 1 }, { anon: null }, null, 'anon', true])(

@@ -11,8 +11,8 @@ import { holderOf, ownerOf } from '../session-context.ts';
 import type { SessionContext } from '../session-context.ts';
 import { verdictReason, verifyStored } from '../source.ts';
 import type { ClientFacts, RefreshOutcome, RefreshVariant, StoredSession } from '../source.ts';
-import { openMs } from './answers.ts';
-import type { Holder } from './answers.ts';
+import { openMs, superseded } from './answers.ts';
+import type { Ended, Holder } from './answers.ts';
 import { NotStarted } from './exchange.ts';
 import type { Exchanged, Refreshed } from './exchange.ts';
 
@@ -141,22 +141,24 @@ function createRound<Content>(
     if (!isConfirmed) unconfirmed.add(session);
   }
 
+  async function refused({ first, current, holder }: Round<Content>, answer: Ended, isNew: boolean): Promise<Ended> {
+    const isSuperseded = refresh.isSuperseded(current.sessionId, holder.token, current.issuedAt);
+    if (answer.reason === superseded.reason || isSuperseded) return superseded;
+    // The provider ends a session whose browser signs in again: the cookie already holds the new one.
+    const revocation = await revocations.signOutOf(first.sessionId, first.beganAt);
+    if (revocation === 'replaced') return { kind: 'ended', reason: revocation };
+    if (isNew) emit({ type: 'session_ended', reason: answer.reason, ...subject(current) });
+    return answer;
+  }
+
   const isOld = ({ session }: Renewed<Content>, standing: Standing): boolean =>
     standing === 'spent' || isRenewalUrgent(session.claims, now());
 
   return async (round) => {
-    const { first, current, holder, former, request } = round;
+    const { first, holder, former, request } = round;
     const replaced = [...former, holder];
     const { answer, isNew } = await ask(round);
-    if (answer.kind === 'ended') {
-      const isSuperseded = refresh.isSuperseded(current.sessionId, holder.token, current.issuedAt);
-      if (answer.reason === 'superseded' || isSuperseded) return { kind: 'ended', reason: 'superseded' };
-      // The provider ends a session whose browser signs in again: the cookie already holds the new one.
-      const revocation = await revocations.signOutOf(first.sessionId, first.beganAt);
-      if (revocation === 'replaced') return { kind: 'ended', reason: revocation };
-      if (isNew) emit({ type: 'session_ended', reason: answer.reason, ...subject(current) });
-      return answer;
-    }
+    if (answer.kind === 'ended') return refused(round, answer, isNew);
     const renewed = source.deserialize(answer.text);
     if (renewed === undefined) throw new AuthError('token_rejected');
     const next = source.toStored(renewed);
@@ -167,10 +169,9 @@ function createRound<Content>(
       return { kind: 'ended', reason: standing };
     }
     const taken = await takeAnswer(context, next, replaced, isNew ? 'new' : request.variant);
-    if (taken.kind === 'ended') return taken;
     if (taken.kind === 'renewed') await keep(round, taken, isConfirmed);
     // Renewed before `renewSession` was called: its claims may be outdated, too.
-    if (standing === 'stale') return { kind: 'old', next };
+    if (standing === 'stale' && taken.kind !== 'ended') return { kind: 'old', next };
     return taken.kind === 'renewed' && !isNew && isOld(taken, standing) ? { kind: 'old', next, answer: taken } : taken;
   };
 }
