@@ -35,7 +35,14 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
     'backend/webauthn/ceremonies.ts': [],
     doors: ['express', 'node:http', 'valibot'],
   },
-  { 'every-entry.ts': [], 'backend/pages/page-script.ts': [], 'commands/arguments.ts': ['node:util'] },
+  {
+    'every-entry.ts': [],
+    'backend/pages/page-script.ts': [],
+    'commands/arguments.ts': ['node:util'],
+    'commands/files.ts': ['node:crypto', 'node:fs', 'node:path'],
+    'commands/refusal.ts': [],
+    'commands/start-file.ts': ['node:fs', 'node:path'],
+  },
   { 'b2b/index.ts': [], 'backend/index.ts': [] },
   {
     testing: ['jose', 'node:crypto'],

@@ -1,5 +1,5 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
+import { readLoosely, readText, refuseLinkOut, writeText } from '../lib/commands/files.ts';
 
 const first = '# express-auth-adapters providers: local stand-ins';
 const last = '# express-auth-adapters providers: end';
@@ -14,20 +14,27 @@ export interface EnvChange {
 
 /** What the block of an earlier start sets; empty where there is none. */
 export function keptVariables(path: string): Variables {
-  const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
-  const from = lines.indexOf(first);
-  const to = lines.indexOf(last, from);
-  return from === -1 || to === -1 ? {} : (parseEnv(lines.slice(from, to).join('\n')) as Variables);
+  return blockIn((readLoosely(path) ?? '').split('\n')).variables;
 }
 
-/** The text of a `.env` file with the variables in a block at its end. The block replaces that of an earlier start; other lines stay. */
-export function withVariables(text: string, variables: Variables): EnvChange {
-  const lines = text.split('\n');
+function blockIn(lines: readonly string[]) {
   const from = lines.indexOf(first);
   const to = lines.indexOf(last, from);
-  if (from !== -1 && to !== -1) lines.splice(from, to - from + 1);
+  const block = from === -1 || to === -1 ? [] : lines.slice(from, to + 1);
+  return { from, length: block.length, variables: parseEnv(block.join('\n')) as Variables };
+}
+
+/** The text of a `.env` file with the variables in a block at its end, beside those of an earlier block. Other lines stay. */
+export function withVariables(text: string, variables: Variables): EnvChange {
+  const lines = text.split('\n');
+  const { from, length, variables: earlier } = blockIn(lines);
+  lines.splice(from, length);
   const kept = lines.join('\n').trimEnd();
-  const block = [first, ...Object.entries(variables).map(([name, value]) => `${name}=${value}`), last].join('\n');
+  const block = [
+    first,
+    ...Object.entries({ ...variables, ...earlier, ...variables }).map(([name, value]) => `${name}=${value}`),
+    last,
+  ].join('\n');
   const others = parseEnv(kept);
   return {
     text: `${kept === '' ? '' : `${kept}\n\n`}${block}\n`,
@@ -37,13 +44,14 @@ export function withVariables(text: string, variables: Variables): EnvChange {
 
 /** Writes the variables to the file, and returns messages for the user, one sentence each. */
 export function writeEnvFile(path: string, variables: Variables): string[] {
-  const isThere = existsSync(path);
-  const { text, overridden } = withVariables(isThere ? readFileSync(path, 'utf8') : '', variables);
+  refuseLinkOut(path);
+  const before = readText(path);
+  const { text, overridden } = withVariables(before ?? '', variables);
   // The file may later contain real keys.
-  writeFileSync(path, text, { mode: 0o600 });
+  writeText(path, text, { mode: 0o600 });
   const names = Object.keys(variables).join(', ');
   return [
-    isThere
+    before !== undefined
       ? `${path} was there: its own lines are kept, and ${names} are set at its end.`
       : `${path} is new: it sets ${names}.`,
     ...(overridden.length === 0

@@ -3,6 +3,8 @@
  * for another application on that port (default 3000). Prints the settings for signing in with them.
  */
 import { parseArgs } from 'node:util';
+import { Refusal } from '../lib/commands/refusal.ts';
+import { startFile } from '../lib/commands/start-file.ts';
 import { addressesOf } from './addresses.ts';
 import type { MovedRoutes } from './addresses.ts';
 import { keptVariables, writeEnvFile } from './env-file.ts';
@@ -28,8 +30,9 @@ try {
   if (isHelp) console.log(usage);
   else await run(command);
 } catch (error) {
-  if (!(error instanceof SettingsError)) throw error;
-  console.error(error.problems.join('\n'));
+  if (error instanceof SettingsError) console.error(error.problems.join('\n'));
+  else if (error instanceof Refusal) console.error(`${error.message}\n${error.advice}`);
+  else throw error;
   process.exit(1);
 }
 
@@ -83,7 +86,7 @@ async function run({ port, isEnvWritten, ...routes }: Command): Promise<void> {
     const isKept = names.every((name) => wanted[name] === kept[name]);
     if (isKept) console.log(`# The settings in .env are used again.`);
     else for (const sentence of writeEnvFile('.env', wanted)) console.log(`# ${sentence}`);
-    console.log(`# Start an app on ${origin} with: node --env-file=.env app.mjs`);
+    console.log(`# Start an app on ${origin} with: node --env-file=.env ${startFile('.') ?? 'app.mjs'}`);
   } else {
     console.log(`# Stand-ins for an app on ${origin}. Paste this where it is started; Ctrl+C here stops them.`);
     for (const [name, value] of Object.entries(variables)) console.log(`export ${name}=${value}`);

@@ -1,9 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
   existsSync,
   globSync,
   mkdirSync,
+  lstatSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -226,7 +229,7 @@ it.each([
   [
     'a script',
     { app: '', scripts: { start: 'node app.js', dev: 'nodemon --inspect app.js' } },
-    '  npm run dev, after --env-file=.env is in it: nodemon --env-file=.env --inspect app.js\n',
+    '  Put --env-file=.env into the script dev: nodemon --env-file=.env --inspect app.js\n  npm run dev\n',
   ],
   ['a script that reads .env', { app: '', scripts: { start: 'node -r dotenv/config app.js' } }, '  npm run start\n'],
 ])('says how to start an application with %s', async (_what, { app, scripts }, expected) => {
@@ -239,11 +242,27 @@ it.each([
 
 it('gives the second adapter a session route of its own', async () => {
   const directory = write(shapes[0]?.files ?? {});
-  await run(directory, 'b2b --write');
   await run(directory, 'backend --write');
+  const { output } = await run(directory, 'b2b --write');
+  expect(output).toContain('It answers /login, /signup, /callback, /logout and /auth/me;');
   expect(textsOf(directory)['server.js']).toContain(
-    "const app = express();\napp.use(backendAuth({ sessionPath: '/auth/me' }));\napp.use(b2bAuth());\n",
+    "const app = express();\napp.use(b2bAuth({ sessionPath: '/auth/me' }));\napp.use(backendAuth());\n",
   );
+});
+
+it.each([[], ['--env']])('the stand-ins use the settings of both adapters again: %j', async (...args) => {
+  const directory = write(shapes[0]?.files ?? {});
+  for (const adapter of ['backend', 'b2b']) await run(directory, `${adapter} --local --write`);
+  const before = textsOf(directory)['.env'];
+  const providers = startTourProcess({}, [`${process.cwd()}/bin/cli.ts`, 'providers', ...args], directory);
+  try {
+    await providers.printed('# Supabase');
+    expect(providers.output()).toContain('# The settings in .env are used again.\n');
+    expect(providers.output()).toContain('with: node --env-file=.env server.js\n');
+    expect(textsOf(directory)['.env']).toBe(before);
+  } finally {
+    await providers.stop();
+  }
 });
 
 it('installs only what the project does not depend on', async () => {
@@ -326,6 +345,68 @@ describe('the variables', () => {
     const { output } = await run(directory, 'backend');
     expect(output).toContain('.env waits for BAAS_URL and BAAS_PUBLISHABLE_KEY.');
     expect(textsOf(directory)).toEqual(once);
+  });
+});
+
+describe('files', () => {
+  const files = { 'package.json': '{"dependencies":{"express":"5"}}', 'app.js': `const app = require('express')();\n` };
+  const ofLatin1 = Buffer.from('A=caf\xe9\n', 'latin1');
+
+  it.each(['.env', '.gitignore', 'app.js'])('of which %s is not UTF-8 are left as they are', async (name) => {
+    const directory = write(files);
+    const bytes = Buffer.concat([Buffer.from(name === 'app.js' ? `${files['app.js']}// ` : ''), ofLatin1]);
+    writeFileSync(join(directory, name), bytes);
+    const before = textsOf(directory);
+    const { code, output, programs } = await run(directory, 'b2b --write');
+    expect({ code, programs }).toEqual({ code: 1, programs: [] });
+    expect(output).toContain(`${name} is not UTF-8 text.\nSave it as UTF-8, and run the command again.\nNothing was`);
+    expect(readFileSync(join(directory, name))).toEqual(bytes);
+    expect(textsOf(directory)).toEqual(before);
+  });
+
+  it('that it only reads may be no UTF-8, and package.json may begin with a byte order mark', async () => {
+    const directory = write({ ...files, 'package.json': `\uFEFF${files['package.json']}` });
+    writeFileSync(join(directory, 'other.js'), ofLatin1);
+    expect((await run(directory, 'b2b --write')).code).toBe(0);
+  });
+
+  it('are written with the mode that they have, and leave nothing beside them', async () => {
+    const directory = write({ ...files, '.env': 'A=1\n' });
+    chmodSync(join(directory, '.env'), 0o640);
+    chmodSync(join(directory, 'app.js'), 0o755);
+    const inode = statSync(join(directory, '.env')).ino;
+    await run(directory, 'b2b --write');
+    expect(readdirSync(directory).sort()).toEqual(['.env', 'app.js', 'package.json']);
+    if (process.platform === 'win32') return;
+    const modes = ['.env', 'app.js'].map((name) => statSync(join(directory, name)).mode & 0o777);
+    expect(modes).toEqual([0o640, 0o755]);
+    // Another file took its place at once.
+    expect(statSync(join(directory, '.env')).ino).not.toBe(inode);
+  });
+
+  it.each(['outside/.env', 'outside/none'])('get no variables through a link to %s', async (target) => {
+    const outside = write({ 'outside/.env': 'A=1\n' });
+    const directory = write(files);
+    symlinkSync(join(outside, target), join(directory, '.env'));
+    const { code, output } = await run(directory, 'b2b --write');
+    expect(code).toBe(1);
+    expect(output).toContain('.env is a symbolic link to a file outside this folder, which is not written.\n');
+    expect(textsOf(join(outside, 'outside'))).toEqual({ '.env': 'A=1\n' });
+    expect(readdirSync(join(outside, 'outside'))).toEqual(['.env']);
+    expect(readFileSync(join(directory, 'app.js'), 'utf8')).toBe(files['app.js']);
+  });
+
+  it('that are links within the folder stay links', async () => {
+    const directory = write({ ...files, 'config/env': 'A=1\n' });
+    symlinkSync('config/env', join(directory, '.env'));
+    expect((await run(directory, 'b2b')).code).toBe(0);
+    expect(lstatSync(join(directory, '.env')).isSymbolicLink()).toBe(true);
+    expect(readFileSync(join(directory, 'config/env'), 'utf8')).toContain('B2B_COOKIE_PASSWORD=');
+  });
+
+  it('of which package.json has a script that is no text are read', async () => {
+    const manifest = JSON.stringify({ dependencies: { express: '5' }, scripts: { dev: 123 } });
+    expect((await run(write({ ...files, 'package.json': manifest }), 'b2b')).code).toBe(0);
   });
 });
 

@@ -1,6 +1,17 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { parseEnv } from 'node:util';
 import { runCommand } from '../support/commands.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'commands-'));
@@ -23,14 +34,83 @@ function project(name: string): string {
   return directory;
 }
 
+const folderOf = (name: string): string => (existsSync(join(folder, name)) ? join(folder, name) : project(name));
+
+const variablesOf = (directory: string) => parseEnv(readFileSync(join(directory, '.env'), 'utf8'));
+
 it('add installs, writes and asks the doctor, who reads what was written', () => {
   const directory = project('shop');
-  const { status, stdout, stderr } = run(directory, 'add', 'b2b', '--local', '--write');
+  const address = 'B2B_API_HOSTNAME=127.0.0.1\nB2B_API_PORT=1\nB2B_API_HTTPS=false\n';
+  writeFileSync(join(directory, '.env'), `B2B_CLIENT_ID=client_1\nB2B_API_KEY=sk_test_1\n${address}`);
+  const { status, stdout, stderr } = run(directory, 'add', 'b2b', '--write');
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(stdout).toContain('\nnpm install express-auth-adapters @workos-inc/node\n');
   expect(stdout).toContain('B2B_COOKIE_PASSWORD is set and long enough\n');
-  expect(stdout).toMatch(/127\.0\.0\.1:\d+ cannot be reached: .*\n.*npx express-auth-adapters providers\n/);
   expect(readFileSync(join(directory, 'app.js'), 'utf8')).toContain('app.use(b2bAuth());\n');
+});
+
+it.each(['first', 'second'])('add --local names the stand-ins and the doctor as next steps, in the %s run', () => {
+  const directory = folderOf('local');
+  const { status, stdout } = run(directory, 'add', 'b2b', '--local', '--write');
+  expect(status).toBe(0);
+  expect(stdout).toContain('  npx express-auth-adapters providers   starts the stand-ins');
+  expect(stdout).toMatch(/\n {2}npx express-auth-adapters doctor {3}checks it all, once the stand-ins run\n$/);
+  expect(stdout).not.toContain('cannot be reached');
+});
+
+it.each([
+  ['b2b', 'backend'],
+  ['backend', 'b2b'],
+])('add %s and add %s leave the settings of both', (first, second) => {
+  const directory = project(`both-${first}`);
+  run(directory, 'add', first, '--local', '--write');
+  const once = variablesOf(directory);
+  run(directory, 'add', second, '--local', '--write');
+  const twice = variablesOf(directory);
+  expect(twice).toMatchObject(once);
+  expect(Object.keys(twice)).toEqual(
+    expect.arrayContaining(['B2B_CLIENT_ID', 'B2B_API_KEY', 'B2B_API_PORT', 'BAAS_URL', 'SUPABASE_SECRET_KEY']),
+  );
+});
+
+const isWindows = process.platform === 'win32';
+
+(isWindows ? it.skip : it)('add finishes where nobody reads what it prints', () => {
+  const directory = project('unread');
+  const command = '"$0" --disable-warning=ExperimentalWarning "$1" add b2b --local --write | true';
+  const cli = join(process.cwd(), 'bin/cli.ts');
+  const env = { PATH: [programs, process.env['PATH']].join(delimiter) };
+  const { stderr } = spawnSync('sh', ['-c', command, process.execPath, cli], { cwd: directory, env, encoding: 'utf8' });
+  expect(stderr).toBe('');
+});
+
+(isWindows ? it.skip : it)('add leaves a file as it was where the disk is full', () => {
+  const directory = project('full-disk');
+  const text = `A=${'a'.repeat(2_000)}\n`;
+  writeFileSync(join(directory, '.env'), text);
+  const command = `trap '' XFSZ; ulimit -f 1; "$0" --disable-warning=ExperimentalWarning "$1" add b2b`;
+  const cli = join(process.cwd(), 'bin/cli.ts');
+  const env = { PATH: [programs, process.env['PATH']].join(delimiter) };
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', command, process.execPath, cli], {
+    cwd: directory,
+    env,
+    encoding: 'utf8',
+  });
+  expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
+  expect(stdout).toContain('.env cannot be written (EFBIG), and is as it was.\n');
+  expect(stdout).not.toContain('Nothing was changed');
+  expect(readFileSync(join(directory, '.env'), 'utf8')).toBe(text);
+  expect(readdirSync(directory).sort()).toEqual(['.env', 'app.js', 'package.json']);
+});
+
+it('add changes nothing where .env is a folder, and says so without a stack trace', () => {
+  const directory = project('folder');
+  mkdirSync(join(directory, '.env'));
+  const { status, stdout, stderr } = run(directory, 'add', 'b2b', '--write');
+  expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
+  expect(stdout).toContain('.env is a folder, not a file.\n');
+  expect(run(directory, 'providers')).toMatchObject({ status: 1, stderr: expect.stringMatching(/^\.env is a folder/) });
+  expect(run(directory, 'add', 'b2b', '--file', '.env').stdout).toContain('.env is a folder, not a file.\n');
 });
 
 it('add ends with 1 where the package manager fails', () => {

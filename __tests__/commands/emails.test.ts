@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runCommand, writtenEmails } from '../support/commands.ts';
@@ -107,6 +107,21 @@ describe('the command', () => {
     expect(readFileSync(changed, 'utf8')).toContain('You&#39;re invited to Northwind');
     // What is as it would be written is no reason to stop.
     expect(run('--title', 'Northwind', '--out', 'mails').status).toBe(0);
+  });
+
+  it('says where no folder can be made, or a folder is in the place of a file', () => {
+    writeFileSync(join(folder, 'taken'), '');
+    const inFile = run('--title', 'Northwind', '--out', 'taken');
+    expect(inFile).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: "'taken' cannot be a folder (EEXIST).\nName another one with --out.\n",
+    });
+    mkdirSync(join(folder, 'full/invite.html'), { recursive: true });
+    expect(run('--title', 'Northwind', '--out', 'full')).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^full.invite\.html is a folder, not a file\./),
+    });
   });
 
   it('prints its usage, also where the title is missing', () => {

@@ -70,6 +70,11 @@ it('reads .env and .env.local by itself, the latter first, and says so', async (
       'Variables of .env and .env.local are read here too\n           Node reads them for the application only when asked: node --env-file=.env --env-file=.env.local app.mjs\n',
     ),
   ]);
+  writeFileSync(join(folder, 'server.mjs'), 'app.listen(3000);\n');
+  expect((await runCli(['doctor'], {}, folder)).stdout).toContain('--env-file=.env.local server.mjs\n');
+  writeFileSync(join(folder, 'package.json'), '{"scripts":{"start":"node --watch web.js"}}');
+  writeFileSync(join(folder, 'web.js'), '');
+  expect((await runCli(['doctor'], {}, folder)).stdout).toContain('--env-file=.env.local web.js\n');
   expect((await runCli(['doctor', '--env-file', '.env'], {}, folder)).code).toBe(1);
   expect((await runCli(['doctor'], { BAAS_PUBLISHABLE_KEY: 'sb_publishable_third' }, folder)).code).toBe(1);
   rmSync(folder, { recursive: true });

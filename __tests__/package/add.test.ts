@@ -64,7 +64,7 @@ app.listen(process.env.PORT, () => console.log('Listening'));
     const { stdout } = await run('npx', [...npx, 'add', adapter, '--local', '--write'], options);
     const installed = Date.now();
     expect(stdout).toContain(`${file} has new lines:`);
-    expect(stdout).toContain('for the local stand-ins: npx express-auth-adapters providers');
+    expect(stdout).toContain('npx express-auth-adapters doctor   checks it all, once the stand-ins run');
     const { dependencies } = JSON.parse(await readFile(join(directory, 'package.json'), 'utf8'));
     expect(Object.keys(dependencies)).toContain(adapter === 'b2b' ? '@workos-inc/node' : '@supabase/supabase-js');
 

@@ -31,10 +31,10 @@ it('an existing file keeps each of its lines, and the variables that it had are 
   ]);
 });
 
-it('the next start replaces the previous block, and nothing else', () => {
+it('the next start replaces the values of the previous block, and nothing else', () => {
   const once = withVariables('A=1\n', variables).text;
   expect(withVariables(`${once}B=2\n`, { B2B_API_PORT: '5000' })).toEqual({
-    text: expect.stringMatching(/^A=1\n\s*B=2\n\n# .*\nB2B_API_PORT=5000\n# .*\n$/),
+    text: expect.stringMatching(/^A=1\n\s*B=2\n\n# .*\nB2B_API_PORT=5000\nB2B_CLIENT_ID=client_example\n# .*\n$/),
     overridden: [],
   });
   expect(withVariables(once, variables)).toEqual({ text: once, overridden: [] });

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
+import { startFile } from '../commands/start-file.ts';
 import { parseCommand, usage } from './arguments.ts';
 import { configuredAdapters } from './environment.ts';
 import { print } from './report.ts';
@@ -26,6 +27,7 @@ async function main(args: readonly string[]): Promise<0 | 1> {
     env,
     nodeVersion: process.versions.node,
     envFiles,
+    startFile: startFile('.'),
   });
   // Only a terminal's stream has `hasColors`; it respects NO_COLOR and FORCE_COLOR.
   const hasColor = 'hasColors' in process.stdout && process.stdout.hasColors();

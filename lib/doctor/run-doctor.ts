@@ -22,6 +22,8 @@ export interface DoctorOptions extends Partial<Omit<DoctorContext, 'env' | 'appU
   readonly adapter?: AdapterName | undefined;
   /** The files that the variables were read from, beside the environment. */
   readonly envFiles?: readonly string[];
+  /** What starts the application, where that is known. */
+  readonly startFile?: string | undefined;
   /** Those of the packages that are not installed. */
   readonly missing?: (names: readonly string[]) => readonly string[];
 }
@@ -97,7 +99,7 @@ function appUrlOf({ env, appUrl }: DoctorOptions): string {
 
 /** Checks the process and its environment, independent of the adapter. */
 function checkApplication(facts: DoctorOptions, add: Add): void {
-  const { env, nodeVersion, envFiles = [] } = facts;
+  const { env, nodeVersion, envFiles = [], startFile = 'app.mjs' } = facts;
   const inProduction = isProduction(env);
   const [tooOld, fix = ''] = nodeProblem(nodeVersion)?.split('; ') ?? [];
   if (tooOld === undefined) add('ok', 'node', `Node ${nodeVersion}`);
@@ -110,7 +112,7 @@ function checkApplication(facts: DoctorOptions, add: Add): void {
   }
   if (envFiles.length > 0) {
     add('note', 'env_files', `Variables of ${envFiles.join(' and ')} are read here too`, {
-      fix: `Node reads ${envFiles.length === 1 ? 'it' : 'them'} for the application only when asked: node ${envFiles.map((file) => `--env-file=${file}`).join(' ')} app.mjs`,
+      fix: `Node reads ${envFiles.length === 1 ? 'it' : 'them'} for the application only when asked: node ${envFiles.map((file) => `--env-file=${file}`).join(' ')} ${startFile}`,
       values: { files: envFiles },
     });
   }

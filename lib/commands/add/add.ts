@@ -1,17 +1,19 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { parseEnv } from 'node:util';
 import { b2bSdks } from '../../b2b/options.ts';
 import { backendSdks } from '../../backend/options.ts';
 import type { AdapterName } from '../../types.ts';
+import { readLoosely, readText, refuseLinkOut, writeText } from '../files.ts';
+import { Refusal } from '../refusal.ts';
+import { startFile } from '../start-file.ts';
 import { readApplication } from './application.ts';
 import type { Application } from './application.ts';
 import type { AddCommand } from './arguments.ts';
-import { functionNames, mountIn } from './lines.ts';
+import { functionNames, mountIn, secondSessionPath } from './lines.ts';
 import { byHand, nextSteps } from './next-steps.ts';
 import { managers, readProject, sourceFiles } from './project.ts';
 import type { Project } from './project.ts';
-import { Refusal } from './refusal.ts';
 import type { Surroundings } from './surroundings.ts';
 import { missingSettings } from './variables.ts';
 import { addSettings, ignoreEnvFile } from './env-file.ts';
@@ -25,25 +27,31 @@ export interface Plan {
   readonly target: Target;
   /** Whether the other adapter is mounted. */
   readonly isSecond: boolean;
+  /** Whether the settings are those of local stand-ins, which a person starts later. */
+  readonly isLocal: boolean;
 }
 
 type Target =
   | { readonly kind: 'application'; readonly file: string; readonly source: string; readonly application: Application }
   | { readonly kind: 'mounted'; readonly file: string; readonly line: number };
 
+/** Where the settings of stand-ins have an address of this machine. */
+const providers = { b2b: 'B2B_API_HOSTNAME', backend: 'BAAS_URL' } as const;
+
 const sdks = { b2b: b2bSdks, backend: backendSdks } as const;
 
 /** @returns the exit code */
 export async function add(command: AddCommand, surroundings: Surroundings): Promise<0 | 1> {
-  const { print } = surroundings;
+  const { print, directory } = surroundings;
+  let plan: Plan | undefined;
   try {
-    const plan = await makePlan(command, surroundings);
+    plan = await makePlan(command, surroundings);
     return await carryOut(plan, command, surroundings);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    print(
-      `${error.message}\n${error.advice}\nNothing was changed. By hand:\n\n${byHand(command.adapter, sdks[command.adapter], surroundings.directory)}`,
-    );
+    print(`${error.message}\n${error.advice}\n`);
+    if (plan === undefined)
+      print(`Nothing was changed. By hand:\n\n${byHand(command.adapter, sdks[command.adapter], directory)}`);
     return 1;
   }
 }
@@ -53,19 +61,26 @@ async function makePlan({ adapter, isLocal, file }: AddCommand, surroundings: Su
   const project = readProject(directory);
   const files = file === undefined ? sourceFiles(directory) : [file];
   const target = findTarget(directory, files, adapter);
+  for (const name of ['.env', '.gitignore']) readText(join(directory, name), name);
   const environment = { ...variablesIn(directory), ...env };
+  const settings = missingSettings(adapter, environment, isLocal ? await standIns.settings(adapter) : {});
+  const { made, local, empty } = settings;
+  if ([...Object.keys(made), ...Object.keys(local), ...empty].length > 0)
+    refuseLinkOut(join(directory, '.env'), '.env');
   return {
     project,
     packages: ['express-auth-adapters', ...sdks[adapter]].filter((name) => !project.dependencies.has(name)),
-    settings: missingSettings(adapter, environment, isLocal ? await standIns.settings(adapter) : {}),
+    settings,
     target,
     isSecond: isOtherMounted(directory, files, adapter),
+    isLocal:
+      isLocal && (Object.keys(local).length > 0 || environment[providers[adapter]]?.includes('127.0.0.1') === true),
   };
 }
 
 /** @throws {Refusal} where it is not certain which file to change */
 function findTarget(directory: string, files: readonly string[], adapter: AdapterName): Target {
-  const applications: Target[] = [];
+  const applications: Extract<Target, { kind: 'application' }>[] = [];
   const doubts: string[] = [];
   for (const file of files) {
     const source = readSource(directory, file);
@@ -86,13 +101,13 @@ function findTarget(directory: string, files: readonly string[], adapter: Adapte
       `Name one of them with --file, or add the lines below yourself.`,
     );
   }
-  return application;
+  return { ...application, source: readText(join(directory, application.file), application.file) ?? '' };
 }
 
 function readSource(directory: string, file: string): string {
-  const path = join(directory, file);
-  if (existsSync(path)) return readFileSync(path, 'utf8');
-  throw new TypeError(`There is no file ${file}`);
+  const source = readLoosely(join(directory, file), file);
+  if (source === undefined) throw new TypeError(`There is no file ${file}`);
+  return source;
 }
 
 function isOtherMounted(directory: string, files: readonly string[], adapter: AdapterName): boolean {
@@ -102,8 +117,8 @@ function isOtherMounted(directory: string, files: readonly string[], adapter: Ad
 
 /** As the doctor reads them. */
 function variablesIn(directory: string): NodeJS.Dict<string> {
-  const files = ['.env', '.env.local'].map((name) => join(directory, name)).filter((path) => existsSync(path));
-  return Object.fromEntries(files.flatMap((path) => Object.entries(parseEnv(readFileSync(path, 'utf8')))));
+  const texts = ['.env', '.env.local'].map((name) => readLoosely(join(directory, name), name) ?? '');
+  return Object.fromEntries(texts.flatMap((text) => Object.entries(parseEnv(text))));
 }
 
 async function carryOut(plan: Plan, command: AddCommand, surroundings: Surroundings): Promise<0 | 1> {
@@ -130,12 +145,19 @@ async function carryOut(plan: Plan, command: AddCommand, surroundings: Surroundi
   if (target.kind === 'mounted') print(`${functionNames[adapter]} is mounted: ${target.file}, line ${target.line}.\n`);
   else mountInFile(target, plan.isSecond, command, surroundings);
   const isStarted = readSource(directory, target.file).includes('.listen(');
-  const isLocal = Object.keys(plan.settings.local).length > 0;
-  const steps = nextSteps(project, { adapter, file: isStarted ? target.file : undefined, isLocal });
+  const { isLocal, isSecond } = plan;
+  const ownPath = target.kind === 'mounted' ? 'its sessionPath' : secondSessionPath;
+  const steps = nextSteps(project, {
+    adapter,
+    file: isStarted ? target.file : startFile(directory),
+    isLocal,
+    sessionPath: isSecond ? ownPath : '/auth/session',
+  });
   print(`\n${steps}\n`);
-  if (isDryRun)
-    print('\nNothing was changed. Without --dry-run the command ends with: npx express-auth-adapters doctor\n');
-  else await runDoctor(adapter);
+  const ending = isLocal ? '' : ' Without --dry-run the command ends with: npx express-auth-adapters doctor';
+  if (isDryRun) print(`\nNothing was changed.${ending}\n`);
+  // It would find that the stand-ins don't answer yet.
+  else if (!isLocal) await runDoctor(adapter);
   return 0;
 }
 
@@ -149,7 +171,7 @@ function mountInFile(
   const { text, added } = mountIn(source, application, adapter, isSecond);
   const lines = added.map(({ line, text: code }) => `  + ${String(line).padStart(4)}  ${code}\n`).join('');
   if (isWritten && !isDryRun) {
-    writeFileSync(join(directory, file), text);
+    writeText(join(directory, file), text, { name: file });
     print(`\n${file} has new lines:\n${lines}`);
   } else print(`\n${file} needs these lines${isWritten ? '' : '; --write adds them'}:\n${lines}`);
 }

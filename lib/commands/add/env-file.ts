@@ -1,5 +1,5 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readText, writeText } from '../files.ts';
 import type { AddCommand } from './arguments.ts';
 import type { Surroundings } from './surroundings.ts';
 import { withSettings } from './variables.ts';
@@ -12,14 +12,14 @@ export function addSettings(settings: Settings, command: AddCommand, surrounding
   const { made, local, empty } = settings;
   if (isLocal && empty.length > 0) print('The variables name a provider already, so the stand-ins are left out.\n');
   const path = join(directory, '.env');
-  const before = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  const before = readText(path, '.env') ?? '';
   const own = withSettings(before, adapter, settings);
   const text = Object.keys(local).length === 0 ? own : standIns.withSettings(own, local);
   if (text === before) {
     print(empty.length === 0 ? 'The variables are set.\n' : `.env waits for ${empty.join(' and ')}.\n`);
   } else {
     // It holds secrets.
-    if (!isDryRun) writeFileSync(path, text, { mode: 0o600 });
+    if (!isDryRun) writeText(path, text, { name: '.env', mode: 0o600 });
     const names = [...empty, ...Object.keys(made), ...Object.keys(local)].join(', ');
     print(`.env ${isDryRun ? 'would get' : 'has new lines'}: ${names}\n`);
     if (empty.length > 0) print(`Fill in ${empty.join(' and ')}.\n`);
@@ -34,8 +34,9 @@ export async function ignoreEnvFile({ isDryRun }: AddCommand, { directory, print
   // 1: not ignored. Other codes: no repository, or no git.
   else if ((await git('check-ignore', '-q')) === 1) {
     const ignored = join(directory, '.gitignore');
-    const lines = existsSync(ignored) ? readFileSync(ignored, 'utf8') : '';
-    if (!isDryRun) writeFileSync(ignored, `${lines}${lines === '' || lines.endsWith('\n') ? '' : '\n'}.env\n`);
+    const lines = readText(ignored, '.gitignore') ?? '';
+    const text = `${lines}${lines === '' || lines.endsWith('\n') ? '' : '\n'}.env\n`;
+    if (!isDryRun) writeText(ignored, text, { name: '.gitignore' });
     print(`.gitignore ${isDryRun ? 'would get' : 'has a new line'}: .env\n`);
   }
 }

@@ -5,6 +5,9 @@ import type { AdapterName } from '../../types.ts';
 /** What the application calls. */
 export const functionNames = { b2b: 'b2bAuth', backend: 'backendAuth' } as const;
 
+/** Of an adapter that is mounted beside the other one: both have a session route of the same name. */
+export const secondSessionPath = '/auth/me';
+
 /** The way in that the adapter has by default. */
 export const signInPaths = { b2b: '/login', backend: '/auth/login' } as const;
 
@@ -19,8 +22,7 @@ export function linesOf(adapter: AdapterName, isSecond: boolean, style: Style, a
   const { isModule, quote, semicolon } = style;
   const name: AdapterFunction = functionNames[adapter];
   const source = `${quote}express-auth-adapters/${adapter}${quote}`;
-  // Both adapters have a session route of this name.
-  const options = isSecond ? `{ sessionPath: ${quote}/auth/me${quote} }` : '';
+  const options = isSecond ? `{ sessionPath: ${quote}${secondSessionPath}${quote} }` : '';
   return {
     load: isModule
       ? `import { ${name} } from ${source}${semicolon}`

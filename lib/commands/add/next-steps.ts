@@ -1,14 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AdapterName } from '../../types.ts';
+import { readLoosely } from '../files.ts';
 import { functionNames, linesOf, signInPaths } from './lines.ts';
 import type { Project } from './project.ts';
 import { missingSettings } from './variables.ts';
-
-const routes = {
-  b2b: '/login, /signup, /callback, /logout and /auth/session',
-  backend: 'paths below /auth',
-} as const;
 
 interface Done {
   readonly adapter: AdapterName;
@@ -16,25 +12,33 @@ interface Done {
   readonly file: string | undefined;
   /** Whether the settings are those of local stand-ins. */
   readonly isLocal: boolean;
+  /** Where the adapter answers the session, as far as that is known. */
+  readonly sessionPath: string;
 }
 
-export function nextSteps({ scripts, dependencies, manager }: Project, { adapter, file, isLocal }: Done): string {
+export function nextSteps({ scripts, dependencies, manager }: Project, done: Done): string {
+  const { adapter, file, isLocal, sessionPath } = done;
   const script = ['dev', 'start:dev', 'start'].find((name) => scripts[name] !== undefined);
   const command = scripts[script ?? ''] ?? '';
   const readsEnv = dependencies.has('dotenv') || /dotenv|--env-file/.test(command);
   const start =
     script === undefined
-      ? `node --env-file=.env ${file ?? '…, with the file that starts the application'}`
-      : `${manager} run ${script}${readsEnv ? '' : `, after --env-file=.env is in it: ${withEnvFile(command)}`}`;
+      ? [`node --env-file=.env ${file ?? '…, with the file that starts the application'}`]
+      : [
+          ...(readsEnv ? [] : [`Put --env-file=.env into the script ${script}: ${withEnvFile(command)}`]),
+          `${manager} run ${script}`,
+        ];
+  const routes = adapter === 'b2b' ? `/login, /signup, /callback, /logout and ${sessionPath}` : 'paths below /auth';
   const name = functionNames[adapter];
   return [
     'Next:',
     ...(isLocal ? ['  npx express-auth-adapters providers   starts the stand-ins; leave it running'] : []),
-    `  ${start}`,
+    ...start.map((line) => `  ${line}`),
     `  Open ${signInPaths[adapter]} of the application.`,
-    `  It answers ${routes[adapter]}; the option pathPrefix moves them.`,
+    `  It answers ${routes}; the option pathPrefix moves them.`,
     `  Pages for signed-in users: ${name}({ protectedRoutes: '/account(.*)' })`,
     `  An API: app.use('/api', requireSession({ respond: 'json' })), from express-auth-adapters/${adapter}`,
+    ...(isLocal ? ['  npx express-auth-adapters doctor   checks it all, once the stand-ins run'] : []),
   ].join('\n');
 }
 
@@ -43,11 +47,14 @@ function withEnvFile(command: string): string {
   return command.replace(/\b(node|nodemon|tsx(?: watch)?|ts-node)\b/, '$1 --env-file=.env');
 }
 
+const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+
 /** What to do where the command does nothing. */
 export function byHand(adapter: AdapterName, sdks: readonly string[], directory: string): string {
   const packageFile = join(directory, 'package.json');
-  const isModule = !existsSync(packageFile) || /"type"\s*:\s*"module"/.test(readFileSync(packageFile, 'utf8'));
-  const isTypeScript = existsSync(join(directory, 'tsconfig.json'));
+  const manifest = isFile(packageFile) ? readLoosely(packageFile) : undefined;
+  const isModule = manifest === undefined || /"type"\s*:\s*"module"/.test(manifest);
+  const isTypeScript = isFile(join(directory, 'tsconfig.json'));
   const { load, mount } = linesOf(adapter, false, { isModule: isModule || isTypeScript, quote: "'", semicolon: ';' });
   const { made, empty } = missingSettings(adapter, {});
   return [

@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isRecord, parseJson } from '../../tools/json.ts';
-import { Refusal } from './refusal.ts';
+import { readLoosely } from '../files.ts';
+import { Refusal } from '../refusal.ts';
 
 export const managers = { npm: 'install', pnpm: 'add', yarn: 'add', bun: 'add' } as const;
 
@@ -45,15 +46,18 @@ export function readProject(directory: string): Project {
   return {
     ...managerOf(directory),
     dependencies,
-    scripts: (isRecord(scripts) ? scripts : {}) as Readonly<Record<string, string>>,
+    scripts: Object.fromEntries(
+      Object.entries(isRecord(scripts) ? scripts : {}).filter(
+        (script): script is [string, string] => typeof script[1] === 'string',
+      ),
+    ),
     isModule: type === 'module',
     isTypeScript: dependencies.has('typescript') || existsSync(join(directory, 'tsconfig.json')),
   };
 }
 
 function readManifest(directory: string): Readonly<Record<string, unknown>> | undefined {
-  const path = join(directory, 'package.json');
-  const manifest = existsSync(path) ? parseJson(readFileSync(path, 'utf8')) : undefined;
+  const manifest = parseJson(readLoosely(join(directory, 'package.json'), 'package.json') ?? '');
   return isRecord(manifest) ? manifest : undefined;
 }
 

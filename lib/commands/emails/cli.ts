@@ -1,5 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
+import { codeOf, readLoosely, writeText } from '../files.ts';
+import { Refusal } from '../refusal.ts';
 import { parseEmails, usage } from './arguments.ts';
 import type { EmailsCommand } from './arguments.ts';
 import { templatesFor } from './templates.ts';
@@ -11,9 +13,9 @@ export function runEmails(args: readonly string[]): void {
     if (command === 'help') process.stdout.write(usage);
     else process.exitCode = writeTemplates(command);
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    process.stderr.write(`${error.message}\n\n${usage}`);
-    process.exitCode = 2;
+    if (!(error instanceof TypeError || error instanceof Refusal)) throw error;
+    process.stderr.write(`${error.message}\n${error instanceof Refusal ? error.advice : `\n${usage}`}\n`);
+    process.exitCode = error instanceof Refusal ? 1 : 2;
   }
 }
 
@@ -21,7 +23,7 @@ export function runEmails(args: readonly string[]): void {
 function writeTemplates(command: EmailsCommand): 0 | 1 {
   const { folder, isForced } = command;
   const files = templatesFor(command).map((template) => ({ ...template, path: join(folder, `${template.name}.html`) }));
-  const others = files.filter(({ path, html }) => existsSync(path) && readFileSync(path, 'utf8') !== html);
+  const others = files.filter(({ path, html }) => (readLoosely(path) ?? html) !== html);
   if (others.length > 0 && !isForced) {
     const paths = others.map(({ path }) => path).join(', ');
     process.stderr.write(
@@ -29,8 +31,12 @@ function writeTemplates(command: EmailsCommand): 0 | 1 {
     );
     return 1;
   }
-  mkdirSync(folder, { recursive: true });
-  for (const { path, html } of files) writeFileSync(path, html);
+  try {
+    mkdirSync(folder, { recursive: true });
+  } catch (error) {
+    throw new Refusal(`'${folder}' cannot be a folder (${codeOf(error)}).`, 'Name another one with --out.');
+  }
+  for (const { path, html } of files) writeText(path, html);
   const dashboard = files.map(({ path, label, subject }) => `#   ${label}: ${path}\n#     ${subject}\n`);
   const settings = files.map(
     ({ name, path, subject }) =>
