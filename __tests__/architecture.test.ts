@@ -33,6 +33,7 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
   },
   {
     'backend/webauthn/ceremonies.ts': [],
+    'commands/refusal.ts': [],
     doors: ['express', 'node:http', 'valibot'],
   },
   {
@@ -40,7 +41,6 @@ const floors: readonly Readonly<Record<string, readonly string[]>>[] = [
     'backend/pages/page-script.ts': [],
     'commands/arguments.ts': ['node:util'],
     'commands/files.ts': ['node:crypto', 'node:fs', 'node:path'],
-    'commands/refusal.ts': [],
     'commands/start-file.ts': ['node:fs', 'node:path'],
   },
   { 'b2b/index.ts': [], 'backend/index.ts': [] },

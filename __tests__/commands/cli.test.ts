@@ -75,7 +75,7 @@ it.each([
 
 const isWindows = process.platform === 'win32';
 
-(isWindows ? it.skip : it)('add finishes where nobody reads what it prints', () => {
+(isWindows ? it.skip : it)('add finishes where its output is not read', () => {
   const directory = project('unread');
   const command = '"$0" --disable-warning=ExperimentalWarning "$1" add b2b --local --write | true';
   const cli = join(process.cwd(), 'bin/cli.ts');

@@ -86,7 +86,7 @@ const declared = [
 
 /** Commands, and the parts that load on their first use. */
 const undeclared = [
-  ...['cli', 'add', 'arguments', 'emails', 'variables', 'doctor/cli', 'providers'],
+  ...['cli', 'add', 'arguments', 'emails', 'files', 'start-file', 'variables', 'doctor/cli', 'providers'],
   ...['doors/store-session/b2b', 'doors/store-session/backend'],
   ...['consent', 'consent/apps-route', 'consent/route', 'throttle/counter', 'throttle/store'].map(
     (name) => `backend/${name}`,
