@@ -40,6 +40,7 @@ const [toGitHub, toGoogle] = (['github', 'google'] as const).map((name) => ({
   name: name === 'github' ? 'GitHub' : 'Google',
   href: `/auth/login?provider=${name}&${at}`,
 }));
+const fromAccount = `returnTo=${encodeURIComponent(`/auth/account?${at}`)}`;
 const toPhone = { name: 'Phone ending in 123', href: `/auth/verify?factorId=b&${at}` };
 
 /** By the names of the states. */
@@ -282,6 +283,42 @@ const data: Readonly<Record<string, Data>> = {
     action: '/oauth/apps',
     values: { returnTo, revoke: 'd', sure: 'yes', app: 'Cursor' },
     links: { cancel: `/oauth/apps?${at}` },
+  },
+  'account, everything': {
+    kind: 'account',
+    values: { email, returnTo },
+    links: { link: '/auth/account', signOut: '/auth/account', done: returnTo },
+    choices: [
+      { name: 'Email', href: `/auth/account?change=email&${at}` },
+      { name: 'Password', href: `/auth/password?${fromAccount}` },
+      { name: 'Two-step sign-in', href: `/auth/enroll?${fromAccount}` },
+      { name: 'Passkeys', href: `/auth/passkeys?${fromAccount}` },
+      { name: 'GitHub', href: `/auth/account?unlink=i&${at}` },
+      { name: 'Keycloak', href: `/auth/account?unlink=j&${at}` },
+    ],
+  },
+  'email, change': {
+    kind: 'change_email',
+    action: '/auth/account',
+    fields: ['email'],
+    values: { returnTo },
+    links: { cancel: `/auth/account?${at}` },
+  },
+  'email, change sent': {
+    kind: 'change_email_sent',
+    values: { email: 'ada.lovelace@gmail.com', returnTo },
+    links: { mail: 'https://mail.google.com/', done: `/auth/account?${at}` },
+  },
+  'provider, link': {
+    kind: 'link_provider',
+    values: {},
+    links: { continue: 'https://github.com/login?a=1&b=2' },
+  },
+  'provider, unlink': {
+    kind: 'unlink_provider',
+    action: '/auth/account',
+    values: { returnTo, unlink: 'i', sure: 'yes', provider: 'GitHub' },
+    links: { cancel: `/auth/account?${at}` },
   },
 };
 
