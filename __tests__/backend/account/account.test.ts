@@ -339,6 +339,41 @@ describe('linked sign-ins', () => {
     expect(user.providers).toEqual(providers);
   });
 
+  it.each(['phone', 'web3', 'email'])(
+    'of any provider are not unlinked where only %s is left, which signs nobody in',
+    async (left) => {
+      const visitor = await start({
+        options: { providers: [], defaultProvider: 'github', signInMethods: ['passkey'] },
+      });
+      userOf().providers.splice(0, 1, left, 'github');
+      const answer = await visitor.postJson(path, { unlink: idOf('github') });
+      expect([answer.status, code(answer)]).toEqual([422, 'last_sign_in_method']);
+    },
+  );
+
+  it.each(['email', 'phone'])('are no %s, which no request unlinks', async (provider) => {
+    const visitor = await start();
+    userOf().providers.splice(0, 1, provider, 'github');
+    const id = idOf(provider);
+    expect(code(await visitor.postJson(path, { unlink: id }))).toBe('invalid_request');
+    expect((await visitor.get(`${path}?unlink=${id}`)).text).not.toContain('name="sure"');
+    expect(userOf().providers).toContain(provider);
+  });
+
+  it.each([
+    ['another user has signed in', async (visitor: Visitor) => visitor.postJson('/auth/login', bob)],
+    ['a sign-out', async (visitor: Visitor) => visitor.post('/auth/logout')],
+  ])('that began before %s sign nobody in', async (_what, meanwhile) => {
+    const visitor = await start();
+    app.supabase.addUser(bob);
+    const { json } = await visitor.postJson(path, { link: 'github' });
+    await meanwhile(visitor);
+    const before = (await visitor.getJson('/auth/session')).json.user?.email;
+    const back = await comeBack(visitor, json.redirectTo, 'octo@example.com');
+    expect(back.status).toBe(400);
+    expect((await visitor.getJson('/auth/session')).json.user?.email).toBe(before);
+  });
+
   it('are only listed where the project has linking switched off', async () => {
     const visitor = await start();
     await link(visitor);

@@ -228,7 +228,7 @@ async function linkProvider(backend: BackendContext, owner: OwnerRequest, fields
         // The SDK's type lists the providers of today.
         const { url } = call.unwrap(await call.auth.linkIdentity({ provider: name as 'github', options }));
         if (!isHttpUrl(url)) throw new AuthError('provider_refused', { reason: 'malformed' });
-        const flow = { kind: 'oauth', provider: name, returnTo: wayBack } as const;
+        const flow = { kind: 'oauth', provider: name, returnTo: wayBack, mark: 'linking' } as const;
         return { url: new URL(url).href, writes: flows.remember(call.started(), flow, request.cookies) };
       },
       subject.content,
@@ -247,7 +247,7 @@ async function unlink(backend: BackendContext, owner: OwnerRequest, fields: Fiel
   if (step !== undefined) return step;
   const account = await readAccount(backend, owner);
   const identities = readIdentities(account.user);
-  const identity = identities.find((each) => each.id === id);
+  const identity = identities.find((each) => each.id === id && isLinked(each));
   if (identity === undefined) {
     // It was unlinked in another tab.
     if (!request.wantsJson) return wayBack;
@@ -273,7 +273,7 @@ async function askUnlink(
   id: string,
 ): Promise<Reply | undefined> {
   const identities = readIdentities(user);
-  const identity = identities.find((each) => each.id === id.toLowerCase());
+  const identity = identities.find((each) => each.id === id.toLowerCase() && isLinked(each));
   if (identity === undefined || !isReplaceable(backend, identities, identity)) return undefined;
   const step = await firstStep(backend, owner, pageOf(backend, owner, { unlink: identity.id }));
   return step ?? askAbout(backend, owner, identity);

@@ -14,7 +14,8 @@ export const oauth: Feature = {
     buttons: providerButtons,
   }),
   account: (settings) => ({
-    signsIn: (provider) => isAllowed(provider, settings),
+    // Without a list of providers any name is one, but for the ways in that are none.
+    signsIn: (provider) => !otherWays.has(provider) && isAllowed(provider, settings),
     links: {
       names: providersOf(settings).map(({ name }) => name),
       find: (name) => allowedProvider(name, settings),
@@ -22,3 +23,6 @@ export const oauth: Feature = {
     },
   }),
 };
+
+/** Names of Supabase's for identities of no OAuth provider. */
+const otherWays: ReadonlySet<string> = new Set(['email', 'phone', 'web3']);

@@ -134,6 +134,7 @@ function createSpendCode(backend: BackendContext): SpendCode {
   async function spend(request: AuthRequest, { code, pending }: Callback): Promise<Outcome> {
     const beside = source.findCookie(request.req.headers.cookie ?? '');
     const { issued, flow, writes } = await exchangeCode(request, code, pending);
+    if (flow?.mark === 'linking') await refuseOthers(backend, request, issued);
     const returnTo = request.returnTo(flow?.returnTo);
     const methods = methodsOf(issued);
     const needs = needsOf(issued, hasPasswords && methods.includes('recovery'));
@@ -290,6 +291,19 @@ function afterPushOut(
   const { provider } = newest;
   if (provider === undefined || !isSame('provider')) return redirect(303, request.signInUrl(returnTo));
   return redirect(303, localUrl(request, settings.loginPath, returnTo, { provider }));
+}
+
+/**
+ * A link that began in another account, or before a sign-out, signs nobody in.
+ *
+ * @throws {AuthError} `invalid_state`
+ */
+async function refuseOthers(backend: BackendContext, request: AuthRequest, issued: SdkSession): Promise<void> {
+  const session = await request.resolveSession();
+  if (session?.user.id === issued.user.id) return;
+  const ended = backend.supabase.revoke(issued.access_token, 'local', AbortSignal.timeout(backend.settings.timeoutMs));
+  await ended.catch(() => undefined);
+  throw new AuthError('invalid_state', { reason: 'linked_by_another' });
 }
 
 /** An outage must not hide the result of this callback. */

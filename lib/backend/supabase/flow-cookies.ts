@@ -21,12 +21,16 @@ export interface SignInFlow {
   readonly mark?: FlowMark | undefined;
 }
 
-/** `scripted`: a script's request started it, such as a poll of an old tab. `restarted`: a callback of another flow has started over. */
-export type FlowMark = 'scripted' | 'restarted';
+/**
+ * `scripted`: a script's request started it, such as a poll of an old tab. `restarted`: a callback of another flow has started over.
+ * `linking`: it links a provider to the account that is signed in.
+ */
+export type FlowMark = 'scripted' | 'restarted' | 'linking';
 
 const marks: ReadonlyMap<string, FlowMark> = new Map([
   ['*', 'scripted'],
   ['!', 'restarted'],
+  ['+', 'linking'],
 ]);
 
 /** The cookies that an SDK call has stored for a new flow. */
