@@ -340,7 +340,7 @@ describe('linked sign-ins', () => {
   });
 
   it.each(['phone', 'web3', 'email'])(
-    'of any provider are not unlinked where only %s is left, which signs nobody in',
+    'of any provider are not unlinked where only %s is left, which signs no one in',
     async (left) => {
       const visitor = await start({
         options: { providers: [], defaultProvider: 'github', signInMethods: ['passkey'] },
@@ -363,7 +363,7 @@ describe('linked sign-ins', () => {
   it.each([
     ['another user has signed in', async (visitor: Visitor) => visitor.postJson('/auth/login', bob)],
     ['a sign-out', async (visitor: Visitor) => visitor.post('/auth/logout')],
-  ])('that began before %s sign nobody in', async (_what, meanwhile) => {
+  ])('that began before %s sign no one in', async (_what, meanwhile) => {
     const visitor = await start();
     app.supabase.addUser(bob);
     const { json } = await visitor.postJson(path, { link: 'github' });

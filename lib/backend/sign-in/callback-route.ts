@@ -294,7 +294,7 @@ function afterPushOut(
 }
 
 /**
- * A link that began in another account, or before a sign-out, signs nobody in.
+ * A link that began in another account, or before a sign-out, signs no one in.
  *
  * @throws {AuthError} `invalid_state`
  */
