@@ -40,7 +40,12 @@ const sources = {
 
 const ada = { email: 'ada@example.com', password: 'correct horse battery' };
 const bin = [join(process.cwd(), 'node_modules/.bin'), join(process.cwd(), 'tools/node_modules/.bin')];
-const environment = { PATH: [...bin, process.env['PATH']].join(delimiter), HOME: process.env['HOME'] };
+const environment = {
+  PATH: [...bin, process.env['PATH']].join(delimiter),
+  HOME: process.env['HOME'],
+  // Deno fetches its bundler by itself, and knows the machine's own certificates only if it is told so.
+  DENO_TLS_CA_STORE: 'system,mozilla',
+};
 
 let workos: WorkosStandIn;
 let supabase: SupabaseStandIn;
