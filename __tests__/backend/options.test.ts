@@ -242,6 +242,15 @@ describe('options', () => {
     ]);
   });
 
+  it('with a misspelled provider name the one that is meant', () => {
+    const given = { url: hosted, anonKey: publishable };
+    const problem = 'must be a provider’s name; did you mean google?';
+    expect(problemsOf({ ...given, defaultProvider: 'gogle' })).toEqual([`defaultProvider ${problem}`]);
+    expect(problemsOf({ ...given, providers: ['github', 'gogle'] }).join()).toContain(problem);
+    for (const name of ['linkedin_oidc', 'slack_oidc', 'zoom', 'kakao', 'x', 'custom:gogle'])
+      expect(problemsOf({ ...given, providers: [name] })).toEqual([]);
+  });
+
   it.each<[object, string]>([
     [{ forgot: '/x' }, 'forgot is not an option; did you mean paths.forgot?'],
     [{ forgottPath: '/x' }, 'forgottPath is not an option; did you mean paths.forgot?'],

@@ -92,6 +92,7 @@ describe('a start beside variables that resemble the missing ones', () => {
     ['B2B_CLIENTID', 'B2B_CLIENT_ID'],
     ['B2B_APIKEY', 'B2B_API_KEY'],
     ['VITE_WORKOS_CLIENT_ID', 'WORKOS_CLIENT_ID'],
+    ['WORKOS_KEY', 'WORKOS_API_KEY'],
   ])('asks of %s whether %s is meant', (given, meant) => {
     process.env[given] = 'a-value';
     const problems = problemsOf(() => readB2bOptions(undefined));

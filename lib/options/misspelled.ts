@@ -15,9 +15,18 @@ export function misspelledVariables(
 ): string[] {
   return Object.keys(environment).flatMap((name) => {
     if (read.includes(name) || valueOf(environment[name]) === '') return [];
-    const meant = missing.find((each) => name.endsWith(`_${each}`)) ?? nearestName(name, read);
+    const meant =
+      missing.find((each) => name.endsWith(`_${each}`)) ??
+      nearestName(name, read) ??
+      missing.find((each) => isShortFor(name, each));
     return meant === undefined || !missing.includes(meant)
       ? []
       : [`${name} is set, but nothing reads it; did you mean ${meant}?`];
   });
+}
+
+/** `SUPABASE_KEY` for `SUPABASE_PUBLISHABLE_KEY`. */
+function isShortFor(name: string, variable: string): boolean {
+  const words = name.split('_');
+  return words.length === 2 && variable.startsWith(`${words[0]}_`) && variable.endsWith(`_${words[1]}`);
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { nearestName } from '../nearest.ts';
 import { patternProblem } from '../tools/paths/path-matcher.ts';
 import type { SharedCoordinator } from '../session/coordinator.ts';
 import type { OnEvent, WaitUntil } from '../types.ts';
@@ -325,4 +326,9 @@ export function ownOrigins({
     frontendOrigin,
     trustedOrigins: frontendOrigin === undefined ? trustedOrigins : [...trustedOrigins, frontendOrigin],
   };
+}
+
+/** The known name that a given one most likely means; `undefined` where it is known, or none is near. */
+export function misspelledName(name: string, known: readonly string[]): string | undefined {
+  return known.includes(name) ? undefined : nearestName(name, known);
 }

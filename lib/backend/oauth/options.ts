@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { group, queryParameters, text } from '../../options/shared.ts';
+import { group, misspelledName, queryParameters, text } from '../../options/shared.ts';
 import type { OptionsOf } from '../../options/shared.ts';
 
 /** Supabase's provider names, including `custom:` ones; safe in a URL and in a log. */
@@ -9,6 +9,16 @@ const provider = v.pipe(
   text('a provider’s name, such as github'),
   v.regex(providerName, ({ input }) => `must be a provider’s name in lower case, ${exampleFor(input)}`),
 );
+
+/** Supabase's providers that people use most; it may gain others. */
+const known = ['apple', 'azure', 'bitbucket', 'discord', 'facebook', 'figma', 'github', 'gitlab', 'google', 'keycloak'];
+
+/** The provider that a name most likely means. */
+function misspelled(name: string): string | undefined {
+  return providerName.test(name) && !name.startsWith('custom:') ? misspelledName(name, known) : undefined;
+}
+
+const problemOf = (name: string): string => `must be a provider’s name; did you mean ${misspelled(name) ?? 'github'}?`;
 
 /** @param given what is no name */
 function exampleFor(given: string): string {
@@ -72,22 +82,36 @@ export const oauthEntries = {
   /** Buttons of the built-in pages and, where not empty, the only providers that may be used. Default: none, any may be used. */
   providers: v.optional(
     v.array(
-      v.union(
-        [
-          v.pipe(
-            provider,
-            v.transform((name) => ({ name })),
-          ),
-          group<OAuthProviderOptions>({ name: provider, ...providerParts }),
-        ],
-        'must be a provider’s name such as github, or { name, label?, scopes?, queryParams? }',
+      v.pipe(
+        v.union(
+          [
+            v.pipe(
+              provider,
+              v.transform((name) => ({ name })),
+            ),
+            group<OAuthProviderOptions>({ name: provider, ...providerParts }),
+          ],
+          'must be a provider’s name such as github, or { name, label?, scopes?, queryParams? }',
+        ),
+        v.check(
+          ({ name }) => misspelled(name) === undefined,
+          ({ input: { name } }) => problemOf(name),
+        ),
       ),
       'must be a list of providers',
     ),
     [],
   ),
   /** Starts OAuth with this provider instead of showing a sign-in page. */
-  defaultProvider: v.optional(provider),
+  defaultProvider: v.optional(
+    v.pipe(
+      provider,
+      v.check(
+        (name) => misspelled(name) === undefined,
+        ({ input }) => problemOf(input),
+      ),
+    ),
+  ),
 };
 
 /** The options that are a way in by themselves, and when they are set. */
