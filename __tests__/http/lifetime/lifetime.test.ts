@@ -1,12 +1,15 @@
+import { randomBytes } from 'node:crypto';
+import { jest } from '@jest/globals';
 import { sealData, unsealData } from 'iron-session';
 import type { SharedAuthOptions } from '../../../lib/options/shared.ts';
 import { currentSession, requireSession } from '../../../lib/index.ts';
-import { ada, postForm, startBackendApp } from '../../support/backend-app.ts';
+import { ada, postForm, setSession, startBackendApp } from '../../support/backend-app.ts';
 import { adapters } from '../../support/apps-under-test.ts';
 import type { AppUnderTest } from '../../support/apps-under-test.ts';
 import { closeAfterEach } from '../../support/close-after-each.ts';
 import { startB2bApp } from '../../support/b2b-app.ts';
 import { sendText } from '../../support/hosts.ts';
+import { createShared } from '../../support/shared-memory.ts';
 import { until } from '../../support/until.ts';
 import type { Visitor } from '../../support/visitor.ts';
 
@@ -45,6 +48,10 @@ describe.each(adapters)('$name', ({ start }) => {
       await until(() => sessionEvents(app).length > 0 || app.refreshes().length === refreshed || isQuiet(app));
     }
     return statuses;
+  }
+  /** @returns the statuses of so many requests, one every so many seconds */
+  async function asksEvery(app: AppUnderTest, visitor: Visitor, seconds: number, count: number): Promise<Set<number>> {
+    return new Set(await asks(app, visitor, Array<number>(count).fill(seconds)));
   }
   const isQuiet = (app: AppUnderTest): boolean =>
     app.eventTypes().filter((type) => type === 'session_refreshed' || type === 'refresh_failed').length >=
@@ -100,24 +107,8 @@ describe.each(adapters)('$name', ({ start }) => {
     const app = await startWith({ idleTimeout: 600 });
     const visitor = await app.signedIn();
     app.forget();
-    expect(
-      new Set(
-        await asks(
-          app,
-          visitor,
-          Array.from({ length: 20 }, () => 449),
-        ),
-      ),
-    ).toEqual(new Set([200]));
-    expect(
-      new Set(
-        await asks(
-          app,
-          visitor,
-          Array.from({ length: 200 }, () => 10),
-        ),
-      ),
-    ).toEqual(new Set([200]));
+    expect(await asksEvery(app, visitor, 449, 20)).toEqual(new Set([200]));
+    expect(await asksEvery(app, visitor, 10, 200)).toEqual(new Set([200]));
     // Each of the first finds the token due, of the others each fifteenth.
     expect(app.refreshes().length).toBeLessThanOrEqual(20 + 200 / 15 + 2);
   });
@@ -125,15 +116,7 @@ describe.each(adapters)('$name', ({ start }) => {
   it('renews with no window, too', async () => {
     const app = await startWith({ idleTimeout: 600 }, { refreshWindow: 0 });
     const visitor = await app.signedIn();
-    expect(
-      new Set(
-        await asks(
-          app,
-          visitor,
-          Array.from({ length: 20 }, () => 449),
-        ),
-      ),
-    ).toEqual(new Set([200]));
+    expect(await asksEvery(app, visitor, 449, 20)).toEqual(new Set([200]));
   });
 
   it.each([
@@ -254,5 +237,20 @@ describe('backendAuth', () => {
     const app = await closed(startBackendApp({ options: { sessionMaxAge: 600 } }));
     const visitor = await app.signedIn({ claims: { amr: undefined } });
     expect((await visitor.getJson('/api/me')).status).toBe(401);
+  });
+
+  it('asks no other process about an old token that anyone can have made up', async () => {
+    const coordinator = createShared();
+    const app = await closed(startBackendApp({ options: { idleTimeout: 600, coordinator } }));
+    const session = await app.supabase.issueSession(ada.email);
+    const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1] ?? '', 'base64url').toString());
+    const old = { ...claims, iat: claims.iat - 7_200, exp: claims.exp - 7_200 };
+    const access_token = await app.supabase.signToken(old, { key: randomBytes(32), alg: 'HS256' });
+    const visitor = app.visitor();
+    setSession(visitor, { ...session, access_token });
+    const [take, read] = [jest.spyOn(coordinator, 'take'), jest.spyOn(coordinator, 'read')];
+    const answer = await visitor.getJson('/api/me');
+    expect([answer.status, answer.setCookies]).toEqual([401, []]);
+    expect([take.mock.calls, read.mock.calls, app.supabase.calls('refresh')]).toEqual([[], [], 0]);
   });
 });
