@@ -3,7 +3,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { serverNames } from '../support/exported-names.ts';
-import { inDirectory, installTarball, languages, sdks, typeErrors } from '../support/consumer.ts';
+import { inDirectory, installTarball, languages, readUntil, sdks, typeErrors } from '../support/consumer.ts';
 
 const run = promisify(execFile);
 
@@ -108,11 +108,7 @@ describe.each(['5', '4'])('the packed tarball beside Express %s', (express) => {
       detached: true,
     });
     try {
-      let output = '';
-      for await (const chunk of providers.stdout) {
-        output += String(chunk);
-        if (output.includes('# Supabase')) break;
-      }
+      const output = await readUntil(providers.stdout, '# Supabase');
       expect(output).toContain('# .env is new');
       const { BAAS_URL: url = '' } = parseEnv(await readFile(join(directory, '.env'), 'utf8'));
       expect((await fetch(`${url}/auth/v1/.well-known/jwks.json`)).status).toBe(200);

@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { inDirectory, installTarball, sdks, typeErrors } from '../support/consumer.ts';
+import { inDirectory, installTarball, readUntil, sdks, typeErrors } from '../support/consumer.ts';
 
 const run = promisify(execFile);
 const root = process.cwd();
@@ -53,7 +53,7 @@ describe.each([
         detached: true,
       });
       try {
-        for await (const chunk of providers.stdout) if (String(chunk).includes('# Supabase')) break;
+        await readUntil(providers.stdout, '# Supabase');
         // A problem is exit code 1, which rejects.
         const { stdout } = await run('npx', ['--no-install', 'express-auth-adapters', ...line.split(' ')], options);
         expect(stdout).toMatch(/^no problems/);

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -76,4 +77,19 @@ export async function typeErrors(
   const check = run(process.execPath, [tsc, '-p', directory], { cwd: directory });
   const { stdout } = await check.catch((failure: unknown) => failure as { stdout: string });
   return stdout.split('\n').filter((line) => /^\S.*: error TS/.test(line));
+}
+
+/**
+ * Waits until a process has said `words`, and reads on afterwards: a command ends once its output has no reader.
+ *
+ * @returns what it has said until then
+ */
+export function readUntil(output: Readable, words: string): Promise<string> {
+  let said = '';
+  return new Promise((resolve) => {
+    output.on('data', (chunk) => {
+      said += String(chunk);
+      if (said.includes(words)) resolve(said);
+    });
+  });
 }
