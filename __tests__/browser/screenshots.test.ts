@@ -5,7 +5,7 @@ import { scriptText } from '../../lib/backend/webauthn/script.ts';
 import { stylesheet } from '../../lib/pages/style.ts';
 import { sendReply } from '../../lib/http/reply.ts';
 import type { Reply } from '../../lib/http/reply.ts';
-import { launchBrowser } from '../support/browser.ts';
+import { launchBrowser, takePicture } from '../support/browser.ts';
 import type { TestBrowser } from '../support/browser.ts';
 import { startTourHere } from '../support/show.ts';
 import { everyPageState } from '../support/built-in-pages.ts';
@@ -80,8 +80,7 @@ async function take({ state, width, height, colorScheme }: (typeof pictures)[num
   const page = await context.newPage();
   await page.goto(`${server.origin}/${encodeURIComponent(state)}`);
   if (style !== undefined) await page.addStyleTag({ content: style });
-  // A focused field looks different while its blinking cursor is visible.
-  const png = await page.screenshot({ caret: 'hide', animations: 'disabled' });
+  const png = await takePicture(page);
   const below = await page.evaluate<number>('document.documentElement.scrollHeight - innerHeight');
   await context.close();
   return { png, overflow: below / height };
@@ -114,7 +113,7 @@ describe('the pictures of the documentation', () => {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme: 'light' });
     const page = await context.newPage();
     await page.goto(app.origin);
-    const png = await page.screenshot({ caret: 'hide', animations: 'disabled' });
+    const png = await takePicture(page);
     await context.close();
     await app.close();
     mkdirSync(directory, { recursive: true });

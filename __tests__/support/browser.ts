@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
-import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 
 /** The location of Chromium on Debian and derivatives; `CHROMIUM_PATH` overrides it. */
 const candidates = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
@@ -41,6 +41,18 @@ export async function launchBrowser(hosts: Readonly<Record<string, string>> = {}
     },
     close: () => browser.close(),
   };
+}
+
+/**
+ * The picture of a page, without a blinking cursor or a half of an animation. On a busy machine Chromium refuses a
+ * capture now and then ("Unable to capture screenshot"), and takes the same picture when asked again.
+ */
+export async function takePicture(page: Page): Promise<Buffer> {
+  const capture = () => page.screenshot({ caret: 'hide', animations: 'disabled' });
+  return capture().catch((error: unknown) => {
+    if (String(error).includes('Unable to capture screenshot')) return capture();
+    throw error;
+  });
 }
 
 function chromiumPath(): string {
