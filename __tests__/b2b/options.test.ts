@@ -151,6 +151,12 @@ describe('problems', () => {
     expect(problems.join()).not.toContain('secret');
   });
 
+  it.each(['redirectUri', 'redirect_uri', 'callbackUrl'])('include what to write for %s', (name) => {
+    expect(problemsOf({ ...good, [name]: 'https://app.example/callback' })).toEqual([
+      `${name} is not an option; write appBaseUrl for its origin, and callbackPath for its path`,
+    ]);
+  });
+
   it.each<[string, object]>([
     ['clientId', { clientId: '' }],
     ['apiKey', { apiKey: '' }],

@@ -256,6 +256,8 @@ describe('options', () => {
     [{ forgottPath: '/x' }, 'forgottPath is not an option; did you mean paths.forgot?'],
     [{ conectedApps: '/x' }, 'conectedApps is not an option; did you mean paths.connectedApps?'],
     [{ loginpath: '/x' }, 'loginpath is not an option; did you mean loginPath?'],
+    [{ redirectUri: 'https://x.example/y' }, 'redirectUri is not an option; write callbackUrl'],
+    [{ callbackUri: 'https://x.example/y' }, 'callbackUri is not an option; write callbackUrl'],
     [{ sheetPath: '/x' }, 'sheetPath is not an option; check its spelling'],
     [{ stylesheetPaht: '/x' }, 'stylesheetPaht is not an option; check its spelling'],
     [{ paths: { login: '/x' } }, 'paths.login is not an option; write loginPath'],

@@ -141,11 +141,21 @@ function optionElsewhere(name: string, { entries }: OptionsSchema, path: string)
     const own = nearestName(`${name}Path`, Object.keys(entries));
     return own?.toLowerCase() === `${name}Path`.toLowerCase() ? `write ${own}` : undefined;
   }
+  if (path !== name) return undefined;
   const inPaths = entries['paths'] === undefined ? [] : namesAt(entries['paths'], [{ key: '' } as v.IssuePathItem]);
   const names = inPaths.flatMap((each) => [each, `${each}Path`]);
-  const nearest = path === name ? nearestName(name, [...Object.keys(entries), ...names]) : undefined;
-  if (nearest === undefined || !names.includes(nearest)) return undefined;
-  return `did you mean paths.${nearest.replace(/Path$/, '')}?`;
+  const nearest = nearestName(name, [...Object.keys(entries), ...names]);
+  return nearest !== undefined && names.includes(nearest)
+    ? `did you mean paths.${nearest.replace(/Path$/, '')}?`
+    : callbackOption(name, entries);
+}
+
+/** For the names that other packages have for the callback's URL. */
+function callbackOption(name: string, entries: OptionsSchema['entries']): string | undefined {
+  if (!/^(?:redirect|callback)_?ur[il]$/i.test(name) || entries['callbackPath'] === undefined) return undefined;
+  return entries['callbackUrl'] === undefined
+    ? 'write appBaseUrl for its origin, and callbackPath for its path'
+    : 'write callbackUrl';
 }
 
 function describe(issue: v.BaseIssue<unknown>, schema: OptionsSchema, nameFor: (path: string) => string): string {

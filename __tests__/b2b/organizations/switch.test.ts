@@ -175,6 +175,16 @@ describe('POST /organization', () => {
     expect(app.workos.tokenCalls).toBe(0);
   });
 
+  it('clears the cookie of a session that idleTimeout has ended', async () => {
+    const app = await start({ idleTimeout: 600 });
+    const visitor = await member(app);
+    app.clock.advance(600_000);
+    const answer = await jsonPost(visitor, south.id);
+    expect([answer.status, visitor.cookies.size, app.workos.tokenCalls]).toEqual([401, 0, 0]);
+    expect(app.events).toMatchObject([{ type: 'session_ended', reason: 'idle_timeout' }]);
+    expect((await jsonPost(visitor, south.id)).setCookies).toEqual([]);
+  });
+
   it.each([{}, { organizationId: '' }, { organizationId: 'org_1\r\nx' }, { organizationId: 'o'.repeat(101) }])(
     'refuses %j',
     async (fields) => {

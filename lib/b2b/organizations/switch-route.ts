@@ -76,8 +76,7 @@ async function answerSwitch(context: SwitchContext, switches: Switches, request:
     request.writeCookies(cookies, { isCurrent, onDelivered });
     if (outcome.refusal !== undefined) throw outcome.refusal;
     if (session !== null) return redirectOrJson(request, returnTo);
-    request.signIn = { organization_id: organizationId };
-    return signedOutReply(request, returnTo);
+    return await overReply(request, outcome.resolution, wish);
   } catch (error) {
     if (error instanceof VariantRefused) return refusalReply(context, request, classifyFailure(error.failure), wish);
     // A sign-in to the organization is the way on.
@@ -210,6 +209,18 @@ function refusalReply(
   if (refusals.get(failure.code)?.organization !== 'sign_in') throw noAccess(failure.code);
   const query = { organization_id: organizationId, ...(returnTo === request.home ? {} : { returnTo }) };
   return redirectOrJson(request, withQuery(request.localPath(settings.loginPath), query));
+}
+
+/** The answer where no session is left to switch. */
+async function overReply(
+  request: AuthRequest,
+  { cookies }: Resolution,
+  { organizationId, returnTo }: Wish,
+): Promise<Reply> {
+  // Clears the cookie of a session that was over before, as a guard does.
+  if (cookies.length === 0) await request.resolveSession();
+  request.signIn = { organization_id: organizationId };
+  return signedOutReply(request, returnTo);
 }
 
 function signedOutReply(request: AuthRequest, returnTo: string): Reply {
