@@ -104,17 +104,24 @@ describe.each(sides)('the callback of %s', (_title, side) => {
     expect(timesAsked(side, callback)).toBe(1);
   });
 
-  it('never uses a code that this browser did not start, even beside a sign-in of its own', async () => {
+  it('never sends a code that this browser did not start', async () => {
     const stolen = await side.walk(app.visitor());
-    const strangers: Visitor[] = [app.visitor()];
-    for (const victim of strangers) {
-      for (const again of [1, 2]) {
-        const answer = await victim.get(stolen.href);
-        expectNobody(side, answer);
-        expect([again, await isSignedIn(side, victim)]).toEqual([again, false]);
-      }
+    const victim = app.visitor();
+    for (const again of [1, 2]) {
+      expectNobody(side, await victim.get(stolen.href));
+      expect([again, await isSignedIn(side, victim)]).toEqual([again, false]);
     }
     expect(timesAsked(side, stolen)).toBe(0);
+  });
+
+  it('signs no one in by another browser’s code beside a sign-in of its own', async () => {
+    const stolen = await side.walk(app.visitor());
+    const victim = app.visitor();
+    await side.walk(victim);
+    for (const again of [1, 2]) {
+      expectNobody(side, await victim.get(stolen.href));
+      expect([again, await isSignedIn(side, victim)]).toEqual([again, false]);
+    }
   });
 
   it('keeps the session of a signed-in user when an attacker’s callback is loaded', async () => {
@@ -198,6 +205,22 @@ describe.each(sides)('the callback of %s', (_title, side) => {
     const replayed = await app.visitor().get(callback.href, { headers: { cookie } });
     expectNobody(side, replayed);
     expect(timesAsked(side, callback)).toBe(1);
+  });
+});
+
+describe('an application with two providers (RFC 9700 §4.4)', () => {
+  it.each([
+    ['WorkOS', b2b, backend],
+    ['Supabase', backend, b2b],
+  ])('sends no code of %s where the sign-in began at the other provider', async (_name, side, other) => {
+    const visitor = app.visitor();
+    const begun = await other.walk(visitor);
+    const mixed = await side.walk(app.visitor());
+    const state = begun.searchParams.get('state');
+    if (state !== null) mixed.searchParams.set('state', state);
+    expectNobody(side, await visitor.get(mixed.href));
+    expect([timesAsked(side, mixed), timesAsked(other, mixed)]).toEqual([0, 0]);
+    expect(await isSignedIn(side, visitor)).toBe(false);
   });
 });
 

@@ -332,6 +332,15 @@ describe('the form that asks for a link', () => {
   });
 });
 
+it('of 64 characters is saved', async () => {
+  await start();
+  const visitor = app.visitor();
+  await openHashLink(visitor);
+  const password = 'p'.repeat(64);
+  expect((await postForm(visitor, '/auth/password', { password })).status).toBe(303);
+  expect((await signIn(password)).status).toBe(200);
+});
+
 describe('a password that is refused', () => {
   it.each([
     ['abc12', 'too short', 'This password is too short. Use at least 8 characters.'],
