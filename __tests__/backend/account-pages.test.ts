@@ -553,6 +553,10 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   code: page('Sign in with a code', ...codeForm(email.empty)),
   'code, email malformed': refused('400', 'Sign in with a code', ...codeForm(email.malformed)),
   'code sent': codeWasSent,
+  'code sent, Gmail': codeWasSent.flatMap((line) => {
+    const here = line.replace('ada@example.com', 'ada@gmail.com');
+    return line.startsWith('hint') ? ['Open Gmail → https://mail.google.com/', here] : [here];
+  }),
   // As many places as the code has.
   'code sent, eight digits': codeWasSent,
   'code sent, ten digits': codeWasSent,

@@ -137,6 +137,33 @@ describe('another confirmation email', () => {
     expect(waitOf(refused)).toEqual({ words: 'You can ask for another one in 15 minutes.', opening: undefined });
     expect(refused.text).not.toContain('Resend email');
     expect(refused.text).not.toContain('newest email');
+    // Its own button asks for no email: the page shows the time that is left, and then the button that sends one.
+    const reload = async () => {
+      const fields = { email: ada.email, resendAt: hiddenOf(refused, 'resendAt') ?? '', reload: 'yes' };
+      return postForm(visitor, '/auth/resend', fields);
+    };
+    expect(refused.text).toContain('<button class="link">Reload this page</button>');
+    const mails = app.supabase.mails.length;
+    app.clock.advance(5 * 60_000);
+    const early = await reload();
+    expect([early.status, early.headers['retry-after']]).toEqual([429, '600']);
+    expect(waitOf(early)).toEqual({ words: 'You can ask for another one in 10 minutes.', opening: undefined });
+    app.clock.advance(9 * 60_000 + 30_000);
+    const soon = await reload();
+    expect([soon.status, waitOf(soon).opening, soon.text.includes('Reload')]).toEqual([429, 'in-30', false]);
+    app.clock.advance(30_000);
+    const open = await reload();
+    expect([open.status, waitOf(open).words, open.text.includes('Resend email')]).toEqual([200, undefined, true]);
+    expect(app.supabase.mails).toHaveLength(mails);
+    const asClient = await visitor.postJson('/auth/resend', { email: ada.email, reload: 'yes' });
+    expect([asClient.status, asClient.json.error.code]).toEqual([400, 'invalid_request']);
+  });
+
+  it('over the limit is an error with a code for a JSON client', async () => {
+    await start({ standIn: { mailFrequency: 0 } });
+    const visitor = app.visitor();
+    for (let count = 0; count < 10; count += 1)
+      await postForm(visitor, '/auth/resend', { email: ada.email, again: `${count}` });
     const { status, json } = await visitor.postJson('/auth/resend', { email: ada.email });
     expect([status, json.error.code]).toEqual([429, 'rate_limited']);
     expect(app.events).toContainEqual(expect.objectContaining({ type: 'sign_in_failed', code: 'rate_limited' }));

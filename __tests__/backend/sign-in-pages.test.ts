@@ -307,6 +307,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       'You’re signed in',
       'alert: You already have an account with ada@example.com .',
       'Continue → /account?tab=1',
+      `Use another account → /auth/login?${queried}&prompt=login`,
     ),
   ),
   'sign-up, email malformed': refused(
@@ -357,6 +358,13 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'If ada@example.com has no account yet, open the link in our email to confirm it. Already have one? Sign in, or reset your password.',
     '/auth/resend',
   ),
+  'confirmation sent, Gmail': mailSent(
+    'If ada@gmail.com has no account yet, open the link in our email to confirm it. Already have one? Sign in, or reset your password.',
+    '/auth/resend',
+  ).flatMap((line) => {
+    const here = line.replace('ada@example.com', 'ada@gmail.com');
+    return line.startsWith('wait') ? ['Open Gmail → https://mail.google.com/', here] : [here];
+  }),
   'mail sent again': mailSent(
     'If ada@example.com still needs to be confirmed, open the link in our newest email.',
     '/auth/resend',
@@ -369,10 +377,15 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'mail, too soon': withEmblem(
     'emblem',
     refused(
-      '429, no form may be sent',
+      '429',
       'Please wait',
       'status: We can’t send another email yet.',
       'wait: You can ask for another one in 12 minutes.',
+      'form to /auth/resend',
+      '  email=ada@example.com',
+      '  resendAt=700000',
+      '  reload=yes',
+      '  [Reload this page]',
       ...ownerWays,
     ),
   ),

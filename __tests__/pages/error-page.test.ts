@@ -86,15 +86,17 @@ it('repeats nothing: the heading and the message use different words', () => {
   }
 });
 
-it('does not tell a visitor without a session that they stay signed in', () => {
-  expect(pageFor('provider_unavailable', {}, { hasSession: false }).markup).not.toContain('signed out');
+it('tells a visitor without a session nothing of one', () => {
+  expect(pageFor('provider_unavailable', {}, { hasSession: false }).markup).not.toContain('sign you out');
 });
 
 it('says how long an outage may last, and that it ends no session', () => {
   expect(pageFor('provider_unavailable', {}, { options: { retryAfter: 5 } }).markup).toContain(
-    'We can’t reach the sign-in service right now. You’re still signed in. Try again in 5 seconds.</p>',
+    'We can’t reach the sign-in service right now. This won’t sign you out. Try again in 5 seconds.</p>',
   );
-  expect(pageFor('provider_unavailable').markup).toContain('You’re still signed in. Please try again in a moment.</p>');
+  expect(pageFor('provider_unavailable').markup).toContain(
+    'This won’t sign you out. Please try again in a moment.</p>',
+  );
   expect(
     pageFor('rate_limited', { lang: 'de', text: { retryIn: 'In {time} wieder.' } }, { options: { retryAfter: 700 } })
       .markup,
@@ -226,9 +228,9 @@ it('says that another step leads into the application', () => {
 });
 
 it.each([
-  ['rate_limited', 'Viel los. You’re still signed in. Try again in 5 seconds.'],
-  ['provider_refused', 'Unser Fehler. You’re still signed in.'],
-  ['server_error', 'Nicht erreichbar. You’re still signed in. Try again in 5 seconds.'],
+  ['rate_limited', 'Viel los. This won’t sign you out. Try again in 5 seconds.'],
+  ['provider_refused', 'Unser Fehler. This won’t sign you out.'],
+  ['server_error', 'Nicht erreichbar. This won’t sign you out. Try again in 5 seconds.'],
 ])('an outage with the reason %s says what is known, in the language of the page', (reason, words) => {
   const text = {
     providerBusy: 'Viel los.',

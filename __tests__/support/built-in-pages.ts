@@ -62,6 +62,7 @@ import type { Reply } from '../../lib/http/reply.ts';
 import { signingOutPage, signOutPage } from '../../lib/pages/document.ts';
 
 const email = 'ada@example.com';
+const atGmail = 'ada@gmail.com';
 const returnTo = '/account?tab=1';
 const other = { id: 'o', name: 'eve@example.com' };
 const createdAt = '2026-11-22T08:00:00Z';
@@ -344,6 +345,7 @@ function codePages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Rea
       error: emailProblem('ada@'),
     }),
     'code sent': codePage(site, request, { ...again, step: 'code', resend }),
+    'code sent, Gmail': codePage(site, request, { ...state, email: atGmail, step: 'code', resend }),
     'code sent, eight digits': codePage(digitsOf(8), request, { ...again, step: 'code', resend }),
     'code sent, ten digits': codePage(digitsOf(10), request, { ...again, step: 'code', resend }),
     'code, wrong': codePage(site, request, { ...again, step: 'code', error: failure('code_wrong') }),
@@ -501,6 +503,12 @@ function otherPages(pages: PagesOptions<PagesTextKey>, request: PageRequest): Re
     names.map((name, index) => ({ name, href: `/callback?organization_id=org_${index}` }));
   return {
     'confirmation sent': mailPage(site, request, { ...confirmationSent(site.settings), email, returnTo: '/', resend }),
+    'confirmation sent, Gmail': mailPage(site, request, {
+      ...confirmationSent(site.settings),
+      email: atGmail,
+      returnTo: '/',
+      resend,
+    }),
     'mail sent again': mailPage(site, request, { ...mailSent(site.settings), email, returnTo: '/', resend }),
     'mail, too soon': mailPage(site, request, {
       ...mailSent(site.settings),

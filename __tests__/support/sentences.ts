@@ -153,7 +153,7 @@ export const claims = {
   provider_unavailable: { fact: 'the backend did not do it, and may soon', ...unavailable },
   providerBusy: { fact: 'a limit of the backend applies to a renewal', after: limits, when: at('refresh') },
   unavailableHeading: { fact: 'the backend does not work now', ...unavailable },
-  staySignedIn: { fact: 'someone is signed in, and an outage ends no session', ...unavailable },
+  staySignedIn: { fact: 'the browser has a session, and an outage ends none', ...unavailable },
   passwordMaybeSaved: { fact: 'the answer to a change was lost', after: outages, when: at('update-user') },
   passkeyRefused: { fact: 'the answer of a passkey or key was refused', after: wrongKeys },
   passkeysOff: { fact: 'the project has passkeys switched off', after: 'passkey_disabled' },

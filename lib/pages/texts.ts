@@ -38,7 +38,8 @@ export const sharedText = {
   /** `{time}` is a length of time in the page's language, such as "12 minutes". */
   retryIn: 'Try again in {time}.',
   retrySoon: 'Please try again in a moment.',
-  staySignedIn: 'You’re still signed in.',
+  /** Where the browser has a session, of which an outage tells nothing. */
+  staySignedIn: 'This won’t sign you out.',
   tryAgainButton: 'Try again',
   signInButton: 'Sign in',
   continueButton: 'Continue',

@@ -78,7 +78,7 @@ export const ar: Translation = {
   errorTitle: 'خطأ',
   retryIn: 'الوقت المتبقي قبل المحاولة من جديد: {time}.',
   retrySoon: 'حاول مرة أخرى بعد قليل.',
-  staySignedIn: 'ما زلت مسجّل الدخول.',
+  staySignedIn: 'لن يؤدي هذا إلى تسجيل خروجك.',
   tryAgainButton: 'إعادة المحاولة',
   signInButton: 'تسجيل الدخول',
   continueButton: 'متابعة',

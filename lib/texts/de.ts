@@ -103,7 +103,7 @@ export const de: Translation = {
   errorTitle: 'Fehler',
   retryIn: 'Versuchen Sie es in {time} erneut.',
   retrySoon: 'Bitte versuchen Sie es in Kürze erneut.',
-  staySignedIn: 'Sie bleiben angemeldet.',
+  staySignedIn: 'Sie werden dadurch nicht abgemeldet.',
   tryAgainButton: 'Erneut versuchen',
   signInButton: 'Anmelden',
   continueButton: 'Weiter',

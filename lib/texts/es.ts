@@ -90,7 +90,7 @@ export const es: Translation = {
   errorTitle: 'Error',
   retryIn: 'Inténtalo de nuevo dentro de {time}.',
   retrySoon: 'Inténtalo de nuevo dentro de un momento.',
-  staySignedIn: 'Tu sesión seguirá abierta.',
+  staySignedIn: 'Esto no cierra tu sesión.',
   tryAgainButton: 'Intentar de nuevo',
   signInButton: 'Iniciar sesión',
   continueButton: 'Continuar',

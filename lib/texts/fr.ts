@@ -97,7 +97,7 @@ export const fr: Translation = {
   errorTitle: 'Erreur',
   retryIn: 'Réessayez dans {time}.',
   retrySoon: 'Veuillez réessayer dans un instant.',
-  staySignedIn: 'Votre session reste ouverte.',
+  staySignedIn: 'Cela ne ferme pas votre session.',
   tryAgainButton: 'Réessayer',
   signInButton: 'Se connecter',
   continueButton: 'Continuer',

@@ -90,7 +90,7 @@ export const it: Translation = {
   errorTitle: 'Errore',
   retryIn: 'Riprova tra {time}.',
   retrySoon: 'Riprova tra qualche istante.',
-  staySignedIn: 'L’accesso resterà attivo.',
+  staySignedIn: 'Questo non ti fa uscire dal tuo account.',
   tryAgainButton: 'Riprova',
   signInButton: 'Accedi',
   continueButton: 'Continua',

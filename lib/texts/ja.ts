@@ -88,7 +88,7 @@ export const ja: Translation = {
   errorTitle: 'エラー',
   retryIn: '{time}後にもう一度お試しください。',
   retrySoon: 'しばらくしてから、もう一度お試しください。',
-  staySignedIn: 'サインインした状態は維持されます。',
+  staySignedIn: 'これによってサインアウトされることはありません。',
   tryAgainButton: 'もう一度試す',
   signInButton: 'サインイン',
   continueButton: '続ける',

@@ -92,7 +92,7 @@ export const nl: Translation = {
   errorTitle: 'Fout',
   retryIn: 'Probeer het over {time} opnieuw.',
   retrySoon: 'Probeer het zo meteen opnieuw.',
-  staySignedIn: 'Je blijft ingelogd.',
+  staySignedIn: 'Je wordt hierdoor niet uitgelogd.',
   tryAgainButton: 'Opnieuw proberen',
   signInButton: 'Inloggen',
   continueButton: 'Doorgaan',

@@ -88,7 +88,7 @@ export const pl: Translation = {
   errorTitle: 'Błąd',
   retryIn: 'Czas do kolejnej próby: {time}.',
   retrySoon: 'Spróbuj ponownie za chwilę.',
-  staySignedIn: 'Nadal masz aktywną sesję.',
+  staySignedIn: 'To nie spowoduje wylogowania.',
   tryAgainButton: 'Spróbuj ponownie',
   signInButton: 'Zaloguj się',
   continueButton: 'Dalej',

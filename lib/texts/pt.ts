@@ -81,7 +81,7 @@ export const pt: Translation = {
   errorTitle: 'Erro',
   retryIn: 'Tente novamente em {time}.',
   retrySoon: 'Tente novamente em instantes.',
-  staySignedIn: 'Sua sessão continuará aberta.',
+  staySignedIn: 'Isso não encerra sua sessão.',
   tryAgainButton: 'Tentar novamente',
   signInButton: 'Entrar',
   continueButton: 'Continuar',

@@ -77,7 +77,7 @@ export const zh: Translation = {
   errorTitle: '错误',
   retryIn: '请在{time}后重试。',
   retrySoon: '请稍后重试。',
-  staySignedIn: '您会保持登录状态。',
+  staySignedIn: '这不会使您退出登录。',
   tryAgainButton: '重试',
   signInButton: '登录',
   continueButton: '继续',

@@ -18,7 +18,7 @@ import {
   withReturnTo,
 } from '../pages/parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
-import { openingOf, resendForm } from '../pages/resend.ts';
+import { openingOf, reloadForm, resendForm } from '../pages/resend.ts';
 import type { Resend } from '../pages/resend.ts';
 
 interface CodeState extends FormState {
@@ -86,15 +86,7 @@ function codeForms(site: Site, request: PageRequest, state: CodeState): Parts {
     openMail(site, email),
     !isClosed(state) && { part: 'hint', text: text.mailHint },
     resendForm(site, request, { name: 'resend', action, hidden: again, label: text.codeResendButton, resend }),
-    // A form, as the address is in no URL.
-    isClosed(state) && {
-      part: 'form',
-      name: 'reload',
-      action,
-      hidden: { ...again, ...openingOf(resend), reload: 'yes' },
-      buttons: [{ label: text.reloadLink, look: 'link' }],
-      look: 'aside',
-    },
+    isClosed(state) && reloadForm(site, { action, hidden: { ...again, ...openingOf(resend) } }),
   ];
 }
 

@@ -1,5 +1,6 @@
 import type { Text } from '../../tools/html.ts';
 import type { AuthError } from '../../errors.ts';
+import { isShown } from '../../pages/form.ts';
 import type { Form, Link } from '../../pages/form.ts';
 import type { PageKind, Parts } from '../../pages/page.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
@@ -9,7 +10,7 @@ import { emailField } from './field.ts';
 import { openMail } from './mail-apps.ts';
 import { backToSignIn, forgotLink, formValues, link, returnToOf, showPage, withReturnTo } from './parts.ts';
 import type { FormState, PageRequest, Site } from '../slots.ts';
-import { resendForm } from './resend.ts';
+import { openingOf, reloadForm, resendForm } from './resend.ts';
 import type { Resend } from './resend.ts';
 import type { PagesTextKey } from './text.ts';
 
@@ -34,12 +35,13 @@ export interface MailNotice extends SentNotice {
 export function mailPage(
   site: Site,
   request: PageRequest,
-  { error, ...notice }: MailNotice & { readonly resend: Resend; readonly error?: AuthError },
+  { error, ...notice }: MailNotice & { readonly resend: Resend | undefined; readonly error?: AuthError | undefined },
 ): Reply {
   const { text } = site;
   const { email, kind, path, resend, offersForgot } = notice;
   const hidden = { email, ...returnToOf(notice) };
-  const again = { action: request.localPath(path), hidden, label: text.resendButton, resend };
+  const action = request.localPath(path);
+  const again = resendForm(site, request, { action, hidden, label: text.resendButton, resend });
   const shown =
     error === undefined
       ? ({ heading: text[notice.heading], emblem: 'envelope', lead: mailWords(site, notice) } as const)
@@ -53,7 +55,10 @@ export function mailPage(
     isStep: true,
     parts: [
       error === undefined && openMail(site, email),
-      resendForm(site, request, again),
+      again,
+      error !== undefined &&
+        !isShown(again) &&
+        reloadForm(site, { action, hidden: { ...hidden, ...openingOf(resend) } }),
       error === undefined && { part: 'hint', text: text.mailHint },
       ...(offersForgot === undefined ? [backToSignIn(site, request, notice)] : waysIn(site, request, notice)),
     ],

@@ -38,7 +38,7 @@ export function waitIn(
   return seconds > 0 && seconds <= longest ? { seconds, opensAt } : undefined;
 }
 
-/** The hidden field by which a form brings the time back with a wrong code. */
+/** The hidden field by which a form brings the time back. */
 export function openingOf(resend: Resend | undefined): { readonly resendAt?: string } {
   return resend === undefined ? {} : { resendAt: String(resend.opensAt) };
 }
@@ -68,4 +68,19 @@ export function resendForm({ text }: Pick<Site, 'text'>, request: PageRequest, p
     return { words: fillIn(text.codeResendIn, { time }), opensAfter: openingOfStyle(resend) };
   };
   return { part: 'form', ...form, buttons: [{ label, look: 'quiet' }], wait: resend && waitFor(resend) };
+}
+
+/** The page anew, once the time that it names is over: a form, as the address is in no URL. */
+export function reloadForm(
+  { text }: Pick<Site, 'text'>,
+  { action, hidden }: Pick<ResendParts, 'action' | 'hidden'>,
+): Form {
+  return {
+    part: 'form',
+    name: 'reload',
+    action,
+    hidden: { ...hidden, reload: 'yes' },
+    buttons: [{ label: text.reloadLink, look: 'link' }],
+    look: 'aside',
+  };
 }

@@ -2,6 +2,7 @@ import { html, safeHref } from '../../tools/html.ts';
 import type { Html } from '../../tools/html.ts';
 import type { AuthError } from '../../errors.ts';
 import type { Form } from '../../pages/form.ts';
+import { otherAccountUrl } from '../../pages/page.ts';
 import type { Part } from '../../pages/page.ts';
 import { emphasis, fillIn } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
@@ -77,7 +78,7 @@ export function accountExistsPage(
     lead: fillIn(text.accountExists, { account }, emphasis),
     leadRole: 'alert',
     error,
-    parts: [goOn(site, request, returnTo)],
+    parts: [goOn(site, request, returnTo), link('otherAccount', otherAccountUrl(request, returnTo), text.otherAccount)],
   });
 }
 

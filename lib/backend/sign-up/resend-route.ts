@@ -1,8 +1,10 @@
 import { AuthError } from '../../errors.ts';
+import type { Fields } from '../../http/body.ts';
 import type { AuthRequest } from '../../http/request.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { AuthRoute } from '../../http/router.ts';
 import type { BackendContext } from '../context.ts';
+import { has, readAction } from '../forms/action.ts';
 import { foldAccount, readCaptcha, readEmail } from '../forms/fields.ts';
 import { errorForForm, formRoute, redirectUrl } from '../forms/forms.ts';
 import { mailAnswer, sendMail } from '../forms/mail.ts';
@@ -11,7 +13,7 @@ import type { MailNotice } from '../pages/notice.ts';
 import { siteFor } from '../pages/parts.ts';
 import { mailSent } from './page.ts';
 import { addressInUse } from './route.ts';
-import { resendAfter } from '../pages/resend.ts';
+import { resendAfter, waitIn } from '../pages/resend.ts';
 import { guestSession } from '../sign-in/guest.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
 import type { SupabaseCall } from '../supabase/supabase-call.ts';
@@ -24,6 +26,8 @@ export function resendRoute(backend: BackendContext): AuthRoute {
     option: 'paths.resend',
     async submit(request, fields, returnTo) {
       const email = readEmail(fields);
+      const notice = { ...mailSent(settings), email, returnTo };
+      if (actionOf(fields) === 'reload') return showAgain(backend, request, notice, fields);
       const options = { emailRedirectTo: redirectUrl(request, settings), ...readCaptcha(fields) };
       const guest = await guestSession(backend, request);
       const ask = async (call: SupabaseCall): Promise<null> => {
@@ -34,7 +38,6 @@ export function resendRoute(backend: BackendContext): AuthRoute {
         else unwrap(await auth.resend({ type: 'signup', email, options }));
         return null;
       };
-      const notice = { ...mailSent(settings), email, returnTo };
       try {
         await sendMail(backend, request, {
           email,
@@ -56,6 +59,20 @@ export function resendRoute(backend: BackendContext): AuthRoute {
 async function waitsFor({ auth }: SupabaseCall, guest: StoredContent, email: string): Promise<boolean> {
   const { data } = await auth.getUser(guest.access_token);
   return foldAccount(data.user?.new_email ?? '') === foldAccount(email);
+}
+
+const actionOf = (fields: Fields) => readAction(fields, { reload: has('reload') }, 'send');
+
+/** The longest wait that an error names, in seconds. */
+const longest = 24 * 60 * 60;
+
+/** The page of a refusal anew: after the time that it named it has its button again, and no email was asked for. */
+function showAgain(backend: BackendContext, request: AuthRequest, notice: MailNotice, fields: Fields): Reply {
+  // A page's form alone has it.
+  if (request.wantsJson) throw new AuthError('invalid_request');
+  const resend = waitIn(fields, 'resendAt', { now: backend.settings.now(), longest });
+  const error = resend && new AuthError('rate_limited', { retryAfter: resend.seconds });
+  return mailPage(siteFor(backend, request), request, { ...notice, error, resend });
 }
 
 /** The same page, with the time until its button works again. @throws every other error, and all where the client wants JSON */
