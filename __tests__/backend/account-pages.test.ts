@@ -132,7 +132,7 @@ const addAppOrKey = [
 ];
 
 const factorRow = (name: string, id: string): string[] => [
-  `name: ${name} Nov 22, 2026`,
+  `name: ${name} Added Nov 22, 2026`,
   `Remove: ${name} → /auth/enroll?remove=${id}&${queried}`,
 ];
 const addFactor = ['form to /auth/enroll', returnTo, '  [Add an authenticator app]'];
@@ -474,7 +474,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     page(
       'Two-step sign-in',
       'lead: When you sign in, we also ask for a code from one of these.',
-      'status: Add a second one, so that a lost phone doesn’t lock you out.',
+      'status: Two-step sign-in is on. Add a second one, so that a lost phone doesn’t lock you out.',
       ...factorRow('Authenticator app', 'a'),
       ...addFactor,
       done,

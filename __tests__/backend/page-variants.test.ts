@@ -11,6 +11,7 @@ import { ssoPage } from '../../lib/backend/sso/page.ts';
 import { asksAgain } from '../../lib/backend/webauthn/page.ts';
 import { FormProblem } from '../../lib/backend/forms/fields.ts';
 import type { Factor } from '../../lib/backend/factors/factors.ts';
+import { stylesheet } from '../../lib/pages/style.ts';
 import { render } from '../../lib/tools/html.ts';
 import type { AuthErrorCode } from '../../lib/errors.ts';
 import { AuthError } from '../../lib/errors.ts';
@@ -161,6 +162,28 @@ describe('the sign-in page', () => {
   });
 });
 
+describe('a sign-in to an account without an address', () => {
+  it('has one main button: the only way in, or the passkey', () => {
+    const buttonsOf = (options: Parameters<typeof siteOf>[0], known = ['github']) =>
+      [
+        ...markupOf(signInPage(siteOf(options), request, { ...state, hasNoAddress: true, providers: known })).matchAll(
+          /<(?:a|button) class="button[^>]*>|<button>/g,
+        ),
+      ].map(([tag]) => tag.replace(/ href.*/, ''));
+    const main = '<a class="button"';
+    const quiet = '<a class="button quiet"';
+    const providers = ['github', 'google'];
+    expect(buttonsOf({ providers })).toEqual([main]);
+    expect(buttonsOf({ providers }, providers)).toEqual([quiet, quiet]);
+    expect(buttonsOf({ providers, signInMethods: ['passkey'] })).toEqual([quiet, '<button>']);
+  });
+
+  it('leaves the one provider beside a form as it is', () => {
+    const markup = markupOf(signInPage(siteOf({ providers: ['github'] }), request, state));
+    expect(markup).toContain('<a class="button quiet" href="/auth/login?provider=github');
+  });
+});
+
 describe('the page of a signed-in visitor', () => {
   it('names the account where it has a name', () => {
     const linesOf = (account: string | undefined) => outlineOf(signedInPage(site, request, { returnTo, account }));
@@ -264,8 +287,8 @@ describe('a second factor', () => {
       outlineOf(factorsPage(site, requestOf({ lang }), { ...state, factors: [{ ...app, createdAt }] })).find((line) =>
         line.startsWith('name: '),
       );
-    expect(rowOf('2026-11-22T23:30:00Z')).toBe('name: Authenticator app Nov 22, 2026');
-    expect(rowOf('2026-11-22T23:30:00Z', 'de')).toBe('name: Authenticator app 22.11.2026');
+    expect(rowOf('2026-11-22T23:30:00Z')).toBe('name: Authenticator app Added Nov 22, 2026');
+    expect(rowOf('2026-11-22T23:30:00Z', 'de')).toBe('name: Authenticator app Added 22.11.2026');
     expect(rowOf('soon')).toBe('name: Authenticator app');
   });
 
@@ -427,6 +450,21 @@ describe('an app that asks for access', () => {
     expect(markupOf(appsPage(site, request, { returnTo, apps }))).toContain('<li class="row"><svg class="start"');
   });
 
+  it('is listed with what it may do over the whole width, and says where it can’t be disconnected', () => {
+    const rowOf = (id: string, scopes: readonly string[]): string => {
+      const apps = [{ client: { id, name: 'Cursor' }, scopes, grantedAt: '' }];
+      return (
+        /<li class="row">.*<\/svg>([^]*)<\/li>/.exec(markupOf(appsPage(site, request, { returnTo, apps })))?.[1] ?? ''
+      );
+    };
+    const about = '<p class="about">Know who you are · See your email address</p>';
+    expect(rowOf('d', ['openid', 'email'])).toContain(`Disconnect</a>\n</div>${about}`);
+    expect(rowOf('d', [])).not.toContain('about');
+    const stays = '<span class="name"><bdi>Cursor</bdi> <small>Can’t be disconnected here</small></span>';
+    expect(rowOf('', [])).toBe(stays);
+    expect(rowOf('d', [])).not.toContain('Can’t');
+  });
+
   it('is listed with the day in the language of the page', () => {
     const apps = [{ client: asked.client, scopes: ['email'], grantedAt: '2026-11-22T23:30:00Z' }];
     expect(outlineOf(appsPage(site, requestOf({ lang: 'de' }), { returnTo, apps })).join()).toContain(
@@ -446,6 +484,13 @@ describe('a passkey', () => {
     expect(rowOf({})).toBe('name: Phone Added Nov 22, 2026');
     expect(rowOf({ createdAt: 'soon', lastUsedAt: '2026-11-23T00:00:00Z' })).toBe('name: Phone Last used Nov 23, 2026');
     expect(rowOf({}, 'de')).toBe('name: Phone Added 22.11.2026');
+  });
+
+  it('has each day in one line, as browsers read it, too', () => {
+    expect(markupOf(passkeysPage(site, request, { ...state, passkeys: [passkey] }))).toContain(
+      '<small>Added <time datetime="2026-11-22">Nov 22, 2026</time></small>',
+    );
+    expect(stylesheet).toMatch(/^\.choices time \{ white-space: nowrap; \}$/m);
   });
 
   it.each(['', ' ', '\u200b\u202e', '\u0301', '\u115f', '\u1160\u3164', '\uffa0', '\u2800'])(

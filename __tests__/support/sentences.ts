@@ -210,8 +210,8 @@ export const own =
   signOutText signingOutText passwordTooShort passwordTooLong passwordInBreach passwordTooSimple emailMissing emailInvalid
   passwordMissing accountExists noAddressSignInText addressChangedHeading addressChangedText otherLinkHeading otherLinkText
   switchText switchAloneText noAddressHeading noAddressText passwordOtherAccount codesLimited emailCodeMissing codeSentText
-  codeMissing codeClosed factorUnavailableHeading factorUnavailableText factorNeedsEmail factorStillNeeded removeText removeLastText
-  passkeyNameInvalid removePasskeyText consentUnverified startAgainAllowed goBackHeading toAppHeading appsText disconnectText
+  codeMissing codeClosed factorUnavailableHeading factorUnavailableText factorNeedsEmail factorStillNeeded factorsOnText removeText removeLastText
+  passkeyNameInvalid removePasskeyText consentUnverified startAgainAllowed goBackHeading toAppHeading appsText appStays disconnectText
   linkText unlinkText sameEmail changeEmailText changeEmailSentText changeEmailBothText signedOutOthersHeading` as const;
 
 /** Names of fields, buttons and pages, questions and instructions. Those of a page’s script stay hidden until the browser says so. */
@@ -232,7 +232,7 @@ export const labels =
   renameHeading passkeyNameLabel renameButton passkeyUnavailable passkeyCanceled passkeyFailed passkeyKnown consentHeading
   unnamedApp consentWeb consentDevice consentApp consentScopes consentActIn consentAct scopeOpenid scopeProfile scopeEmail
   scopePhone scopeOfflineAccess allowButton denyButton appsHeading appSince disconnectButton disconnectHeading
-  factorsOn factorsOff passwordNone accountHeading accountNewEmail linksHeading linkButton unlinkButton unlinkHeading
+  factorsOn factorsOff factorAdded passwordNone accountHeading accountNewEmail linksHeading linkButton unlinkButton unlinkHeading
   signOutOthersButton signOutAllButton changeEmailHeading newEmail startAgainButton` as const;
 
 export const wordsIn = (list: string): readonly string[] => list.trim().split(/\s+/);

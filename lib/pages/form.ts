@@ -12,8 +12,8 @@ export interface FormError {
   readonly at?: Readonly<Record<string, string>> | undefined;
   /** Seconds until a retry makes sense; shown in the page's language. */
   readonly retryAfter?: number | undefined;
-  /** `next` where the visitor only has something to do or to wait for. Default: an error. */
-  readonly tone?: 'next';
+  /** `next` where the visitor only has something to do or to wait for, `good` where something was done. Default: an error. */
+  readonly tone?: 'next' | 'good';
 }
 
 /** What the visitor fills in. */

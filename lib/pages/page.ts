@@ -207,8 +207,12 @@ export interface Choice {
   readonly icon?: Html | undefined;
   /** Of a button: what is known of it, at its edge. */
   readonly note?: Text;
+  /** Of a button: whether it is the main one of its page. */
+  readonly isMain?: boolean;
   /** Below the name, each on its own line. */
   readonly details?: readonly Text[];
+  /** Longer words, below all of it over the whole width. Only of a row with `actions`. */
+  readonly about?: Text;
   /** What can be done with it, at the end of its row. Default: the row itself leads to `href`. */
   readonly actions?: readonly { readonly href: string; readonly label: Text }[];
 }

@@ -127,7 +127,7 @@ function listOf({ choices, heading, look }: List): HtmlValue {
   return html`${title}<ul class="providers${look === 'icons' && ' row'}">\n${ordered.map(item)}</ul>`;
 }
 
-function rowOf({ name, href, icon, details = [], actions }: Choice): Html {
+function rowOf({ name, href, icon, details = [], about, actions }: Choice): Html {
   const lines = details.map((detail) => html` <small>${detail}</small>`);
   const words = html`<span class="name"><bdi>${name}</bdi>${lines}</span>`;
   if (actions === undefined) return html`<li><a href="${safeHref(href)}">${icon}${words}${chevron}</a></li>\n`;
@@ -136,11 +136,11 @@ function rowOf({ name, href, icon, details = [], actions }: Choice): Html {
       html`<a href="${safeHref(href)}" aria-label="${`${label.plain}: ${name.plain}`}">${label}</a>\n`,
   );
   const ways = links.length > 0 && html`<div class="ways">\n${links}</div>`;
-  return html`<li class="row">${icon}${words}${ways}</li>\n`;
+  return html`<li class="row">${icon}${words}${ways}${about && html`<p class="about">${about}</p>\n`}</li>\n`;
 }
 
-function buttonOf({ href, name, label = name, icon, note }: Choice): Html {
-  return html`<li>${anchor({ href, label, ...defined({ icon, note }) }, 'button quiet')}</li>\n`;
+function buttonOf({ href, name, label = name, icon, note, isMain = false }: Choice): Html {
+  return html`<li>${anchor({ href, label, ...defined({ icon, note }) }, isMain ? 'button' : 'button quiet')}</li>\n`;
 }
 
 /** The one with a note has the room for it. */

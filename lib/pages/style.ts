@@ -206,7 +206,9 @@ form[role="search"] { display: flex; flex-wrap: wrap; align-items: end; gap: 0.5
 .choices .row .name { flex: 1 1 8.5rem; padding-block: 0.375rem; }
 .choices .ways { display: flex; flex-wrap: wrap; gap: 0 1rem; margin-inline-start: auto; }
 .choices .mark { flex: none; width: 2rem; height: 2rem; border-radius: var(--radius); font-size: 0.8125rem; color: var(--ink); background: var(--hover); border: 1px solid var(--line); }
-.choices small { display: block; color: var(--soft); font-size: 0.8125rem; font-weight: 400; }
+.choices :is(small, .about) { display: block; color: var(--soft); font-size: 0.8125rem; font-weight: 400; }
+.choices .about { flex: 1 0 100%; margin: 0 0 0.375rem; }
+.choices time { white-space: nowrap; }
 .choices svg.start { width: 1.25rem; height: 1.25rem; stroke-width: 1.75; }
 .choices svg { flex: none; width: 1rem; height: 1rem; fill: none; stroke: var(--soft); stroke-width: 2; stroke-linecap: round; stroke-linejoin: round; }
 [dir="rtl"] .choices svg.on { transform: scaleX(-1); }
@@ -229,16 +231,14 @@ form[role="search"] { display: flex; flex-wrap: wrap; align-items: end; gap: 0.5
   content: counter(step); position: absolute; inset-inline-start: 0; top: 0; width: 1.5rem; height: 1.5rem; border: 1px solid var(--edge); border-radius: 50%;
   color: var(--soft); font-size: 0.8125rem; font-weight: 600; line-height: 1.375rem; text-align: center;
 }
-.steps > li > p { margin: 0 0 0.75rem; }
+.steps > li > p:not(.actions) { margin: 0 0 0.75rem; }
 .steps .qr { margin-bottom: 0.75rem; }
 .steps form { margin: 0; }
-.steps + .actions { padding-inline-start: 2.25rem; }
 @media (min-width: 48rem) {
   main:has(> .steps) { max-width: 46rem; }
   main > .steps { display: grid; grid-template: auto 1fr / 1fr 1fr; gap: 1.25rem 3rem; }
   main > .steps > li + li { margin-top: 0; }
   main > .steps > :last-child { grid-area: 1 / 2 / span 2; }
-  main > .steps + .actions { padding: 0; }
 }
 .letters { display: grid; grid-template-columns: repeat(auto-fill, minmax(2.75rem, 1fr)); margin: 0 0 1rem; }
 .letters a { display: grid; place-items: center; min-height: 2.75rem; font-size: 0.9375rem; border-radius: var(--radius); }

@@ -140,6 +140,15 @@ export function sentences(...texts: readonly (Text | false | undefined)[]): Text
 /** What stands between this sentence and the next one: nothing in Chinese and Japanese. */
 const gapAfter = ({ plain }: Text): string => (/[。！？]$/u.test(plain) ? '' : ' ');
 
+/** Words with a day for `{date}`, which stays in one line; none where the time is none. @param time as the backend tells it */
+export function dated(words: Text, time: string, lang: string): readonly Text[] {
+  const at = Date.parse(time);
+  if (Number.isNaN(at)) return [];
+  const date = new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' }).format(at);
+  const day = new Date(at).toISOString().slice(0, 10);
+  return [fillIn(words, { date }, (shown) => html`<time datetime="${day}">${shown}</time>`)];
+}
+
 /** Short texts in one line. */
 export const dotted = (...texts: readonly Text[]): Text => joined(texts, ' · ');
 
@@ -175,11 +184,16 @@ export function directionOf(lang: string): 'ltr' | 'rtl' {
   return rightToLeft.has(new Intl.Locale(lang).maximize().script ?? '') ? 'rtl' : 'ltr';
 }
 
-/** The first letter of a name, or of its first and its last word: "Organization 1" to "Organization 9" differ at the end. */
+/**
+ * The first letter of a name, or of its first and its last word: "Organization 1" to "Organization 9" differ at the end. Two digits would be
+ * a number that the name lacks, so after a first one the last word counts that begins with a letter.
+ */
 export function initials(name: string, count: 1 | 2): string {
-  const words = name.split(/[^\p{L}\p{N}]/u).filter((word) => word !== '');
-  const last = count === 2 && words.length > 1 ? words.slice(-1) : [];
-  return [...words.slice(0, 1), ...last]
+  const [first = '', ...others] = name.split(/[^\p{L}\p{N}]/u).filter((word) => word !== '');
+  const isNumber = /^\p{N}/u.test(first);
+  const last = count === 2 ? others.findLast((word) => !isNumber || /^\p{L}/u.test(word)) : undefined;
+  return [first, last ?? '']
+    .filter((word) => word !== '')
     .map((word) => String.fromCodePoint(word.codePointAt(0) ?? 0).toUpperCase())
     .join('');
 }

@@ -17,7 +17,7 @@ export interface BuiltInPage {
   readonly lang: string;
   /** Why the page is shown; the response has its status. */
   readonly error?: { readonly code: string; readonly message: string };
-  /** What comes first, where nothing failed: a step that is missing, or a time to wait for. */
+  /** What comes first, where nothing failed: what was done, a step that is missing, or a time to wait for. */
   readonly notice?: string;
   /**
    * What was entered, such as `email`, and what the form sends back in hidden fields, such as `returnTo`. Any person can write

@@ -238,6 +238,7 @@ export const ar: Translation = {
   factorKey: 'مفتاح أمان',
   factorRecovery: 'رموز الاسترداد',
   factorOther: 'طريقة أخرى ({type})',
+  factorAdded: 'تاريخ الإضافة: {date}',
   factorUnavailableHeading: 'لا يمكن استخدام طريقة التحقق بخطوتين هنا',
   factorUnavailableText:
     'يتطلب حسابك طريقة تحقق لا يدعمها هذا التطبيق: {factors}. تواصل مع فريق الدعم أو استخدم حسابًا آخر.',
@@ -251,6 +252,7 @@ export const ar: Translation = {
   factorsOff: 'غير مفعّل',
   factorsText: 'عند تسجيل الدخول نطلب أيضًا رمزًا من إحدى هذه الطرق.',
   factorsWithKeysText: 'عند تسجيل الدخول نطلب أيضًا استخدام إحدى هذه الطرق.',
+  factorsOnText: 'تم تفعيل التحقق بخطوتين.',
   addAnotherText: 'أضف طريقة ثانية حتى لا تفقد الوصول إلى حسابك إذا فقدت هاتفك.',
   factorsEmptyText: 'أضف تطبيق مصادقة، وسنطلب رمزه عند تسجيل الدخول.',
   factorsWithKeysEmptyText: 'أضف تطبيق مصادقة أو مفتاح أمان. سنطلبه عند تسجيل الدخول.',
@@ -314,6 +316,7 @@ export const ar: Translation = {
   appsText: 'لقد سمحت لهذه التطبيقات.',
   appsEmptyText: 'لم تسمح لأي تطبيق.',
   appSince: 'منذ {date}',
+  appStays: 'لا يمكن إلغاء ربطه هنا',
   disconnectButton: 'إلغاء الربط',
   disconnectHeading: 'هل تريد إلغاء ربط «{app}»؟',
   disconnectText: 'لن يتمكن من استخدام حسابك بعد ذلك، إلى أن تسمح به من جديد.',

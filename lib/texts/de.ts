@@ -272,6 +272,7 @@ export const de: Translation = {
   factorKey: 'Sicherheitsschlüssel',
   factorRecovery: 'Wiederherstellungscodes',
   factorOther: 'Andere Methode ({type})',
+  factorAdded: 'Hinzugefügt am {date}',
   factorUnavailableHeading: 'Ihre Bestätigung in zwei Schritten funktioniert hier nicht',
   factorUnavailableText:
     'Ihr Konto verlangt eine Methode, die diese App nicht prüfen kann: {factors}. Wenden Sie sich an den Support oder verwenden Sie ein anderes Konto.',
@@ -286,6 +287,7 @@ export const de: Translation = {
   factorsOff: 'Aus',
   factorsText: 'Bei der Anmeldung fragen wir zusätzlich nach einem Code, den Sie auf einem dieser Wege erhalten.',
   factorsWithKeysText: 'Bei der Anmeldung fragen wir zusätzlich nach einer dieser Methoden.',
+  factorsOnText: 'Die Bestätigung in zwei Schritten ist eingeschaltet.',
   addAnotherText:
     'Fügen Sie eine zweite Methode hinzu, damit Sie bei Verlust Ihres Smartphones nicht ausgesperrt sind.',
   factorsEmptyText: 'Fügen Sie eine Authentifizierungs-App hinzu. Wir fragen dann bei der Anmeldung nach ihrem Code.',
@@ -354,6 +356,7 @@ export const de: Translation = {
   appsText: 'Sie haben diesen Apps den Zugriff erlaubt.',
   appsEmptyText: 'Sie haben keiner App den Zugriff erlaubt.',
   appSince: 'Seit {date}',
+  appStays: 'Kann hier nicht getrennt werden',
   disconnectButton: 'Trennen',
   disconnectHeading: '„{app}“ trennen?',
   disconnectText: 'Die App kann Ihr Konto dann nicht mehr verwenden, bis Sie es wieder erlauben.',

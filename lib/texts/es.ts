@@ -253,6 +253,7 @@ export const es: Translation = {
   factorKey: 'Llave de seguridad',
   factorRecovery: 'Códigos de recuperación',
   factorOther: 'Otro método ({type})',
+  factorAdded: 'Se añadió el {date}',
   factorUnavailableHeading: 'Tu verificación en dos pasos no se puede usar aquí',
   factorUnavailableText:
     'Tu cuenta pide un método que esta aplicación no puede comprobar: {factors}. Contacta con el equipo de soporte o usa otra cuenta.',
@@ -266,6 +267,7 @@ export const es: Translation = {
   factorsOff: 'Desactivada',
   factorsText: 'Cuando inicias sesión, también pedimos un código de uno de estos métodos.',
   factorsWithKeysText: 'Cuando inicias sesión, también pedimos uno de estos métodos.',
+  factorsOnText: 'La verificación en dos pasos está activada.',
   addAnotherText: 'Añade un segundo método para no quedarte sin acceso si pierdes el teléfono.',
   factorsEmptyText: 'Añade una aplicación de autenticación. Pediremos su código cuando inicies sesión.',
   factorsWithKeysEmptyText:
@@ -331,6 +333,7 @@ export const es: Translation = {
   appsText: 'Has permitido estas aplicaciones.',
   appsEmptyText: 'No has permitido ninguna aplicación.',
   appSince: 'Desde el {date}',
+  appStays: 'No se puede desconectar aquí',
   disconnectButton: 'Desconectar',
   disconnectHeading: '¿Desconectar «{app}»?',
   disconnectText: 'No podrá usar tu cuenta hasta que lo permitas de nuevo.',

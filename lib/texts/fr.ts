@@ -262,6 +262,7 @@ export const fr: Translation = {
   factorKey: 'Clé de sécurité',
   factorRecovery: 'Codes de récupération',
   factorOther: 'Autre méthode ({type})',
+  factorAdded: 'Ajout le {date}',
   factorUnavailableHeading: 'Votre validation en deux étapes ne peut pas être utilisée ici',
   factorUnavailableText:
     'Votre compte demande une méthode que cette application ne peut pas vérifier : {factors}. Contactez l’assistance ou utilisez un autre compte.',
@@ -276,6 +277,7 @@ export const fr: Translation = {
   factorsOff: 'Désactivée',
   factorsText: 'À la connexion, nous demandons aussi un code de l’une de ces méthodes.',
   factorsWithKeysText: 'À la connexion, nous demandons aussi l’une de ces méthodes.',
+  factorsOnText: 'La validation en deux étapes est activée.',
   addAnotherText: 'Ajoutez une deuxième méthode pour garder l’accès si vous perdez votre téléphone.',
   factorsEmptyText: 'Ajoutez une application d’authentification. Nous demanderons alors son code à la connexion.',
   factorsWithKeysEmptyText:
@@ -342,6 +344,7 @@ export const fr: Translation = {
   appsText: 'Vous avez autorisé ces applications.',
   appsEmptyText: 'Vous n’avez autorisé aucune application.',
   appSince: 'Depuis le {date}',
+  appStays: 'Déconnexion impossible ici',
   disconnectButton: 'Déconnecter',
   disconnectHeading: 'Déconnecter « {app} » ?',
   disconnectText: 'Elle ne pourra plus utiliser votre compte tant que vous ne l’aurez pas autorisée de nouveau.',

@@ -254,6 +254,7 @@ export const it: Translation = {
   factorKey: 'Chiave di sicurezza',
   factorRecovery: 'Codici di recupero',
   factorOther: 'Altro metodo ({type})',
+  factorAdded: 'Data di aggiunta: {date}',
   factorUnavailableHeading: 'La tua verifica in due passaggi non può essere usata qui',
   factorUnavailableText:
     'Il tuo account richiede un metodo che questa app non può verificare: {factors}. Contatta l’assistenza o usa un altro account.',
@@ -267,6 +268,7 @@ export const it: Translation = {
   factorsOff: 'Disattivata',
   factorsText: 'Quando accedi, chiediamo anche un codice da uno di questi metodi.',
   factorsWithKeysText: 'Quando accedi, chiediamo anche uno di questi metodi.',
+  factorsOnText: 'La verifica in due passaggi è attiva.',
   addAnotherText: 'Aggiungi un secondo metodo per non restare fuori se perdi il telefono.',
   factorsEmptyText: 'Aggiungi un’app di autenticazione. Chiederemo il suo codice quando accedi.',
   factorsWithKeysEmptyText: 'Aggiungi un’app di autenticazione o una chiave di sicurezza. La chiederemo quando accedi.',
@@ -331,6 +333,7 @@ export const it: Translation = {
   appsText: 'Hai autorizzato queste app.',
   appsEmptyText: 'Non hai autorizzato nessuna app.',
   appSince: 'Dal {date}',
+  appStays: 'Non si può scollegare qui',
   disconnectButton: 'Scollega',
   disconnectHeading: 'Scollegare «{app}»?',
   disconnectText: 'Non potrà più usare il tuo account finché non la consentirai di nuovo.',

@@ -250,6 +250,7 @@ export const ja: Translation = {
   factorKey: 'セキュリティキー',
   factorRecovery: 'リカバリーコード',
   factorOther: '2 段階認証（{type}）',
+  factorAdded: '追加日：{date}',
   factorUnavailableHeading: 'お使いの 2 段階認証はここでは使えません',
   factorUnavailableText:
     'このアカウントには、このアプリで確認できない 2 段階認証が必要です：{factors}。サポートに問い合わせるか、別のアカウントを使ってください。',
@@ -263,6 +264,7 @@ export const ja: Translation = {
   factorsOff: 'オフ',
   factorsText: 'サインインするときに、次のいずれかのコードも必要です。',
   factorsWithKeysText: 'サインインするときに、次のいずれかも必要です。',
+  factorsOnText: '2 段階認証がオンになりました。',
   addAnotherText: 'スマートフォンをなくしてもサインインできるように、もう 1 つ追加してください。',
   factorsEmptyText: '認証アプリを追加してください。サインインするときに、そのコードが必要になります。',
   factorsWithKeysEmptyText: '認証アプリまたはセキュリティキーを追加してください。サインインするときに必要になります。',
@@ -326,6 +328,7 @@ export const ja: Translation = {
   appsText: '次のアプリを許可しています。',
   appsEmptyText: '許可しているアプリはありません。',
   appSince: '連携日：{date}',
+  appStays: 'ここでは連携を解除できません',
   disconnectButton: '連携を解除',
   disconnectHeading: '「{app}」との連携を解除しますか？',
   disconnectText: 'もう一度許可するまで、このアプリはアカウントを使えません。',

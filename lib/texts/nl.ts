@@ -257,6 +257,7 @@ export const nl: Translation = {
   factorKey: 'Beveiligingssleutel',
   factorRecovery: 'Herstelcodes',
   factorOther: 'Andere methode ({type})',
+  factorAdded: 'Toegevoegd op {date}',
   factorUnavailableHeading: 'Je verificatie in twee stappen kan hier niet worden gebruikt',
   factorUnavailableText:
     'Je account vraagt om een methode die deze app niet kan controleren: {factors}. Neem contact op met de helpdesk of gebruik een ander account.',
@@ -271,6 +272,7 @@ export const nl: Translation = {
   factorsOff: 'Uit',
   factorsText: 'Als je inlogt, vragen we ook om een code van een van deze methoden.',
   factorsWithKeysText: 'Als je inlogt, vragen we ook om een van deze methoden.',
+  factorsOnText: 'Verificatie in twee stappen staat aan.',
   addAnotherText: 'Voeg een tweede methode toe, zodat je niet wordt buitengesloten als je je telefoon kwijtraakt.',
   factorsEmptyText: 'Voeg een authenticator-app toe. Dan vragen we bij het inloggen om de code ervan.',
   factorsWithKeysEmptyText:
@@ -336,6 +338,7 @@ export const nl: Translation = {
   appsText: 'Je hebt deze apps toegestaan.',
   appsEmptyText: 'Je hebt geen apps toegestaan.',
   appSince: 'Sinds {date}',
+  appStays: 'Kan hier niet worden ontkoppeld',
   disconnectButton: 'Ontkoppelen',
   disconnectHeading: '‘{app}’ ontkoppelen?',
   disconnectText: 'De app kan je account niet meer gebruiken, totdat je het opnieuw toestaat.',

@@ -249,6 +249,7 @@ export const pl: Translation = {
   factorKey: 'Klucz bezpieczeństwa',
   factorRecovery: 'Kody odzyskiwania',
   factorOther: 'Inna metoda ({type})',
+  factorAdded: 'Dodano: {date}',
   factorUnavailableHeading: 'Twojej weryfikacji dwuetapowej nie można tutaj użyć',
   factorUnavailableText:
     'Twoje konto wymaga metody, której ta aplikacja nie może sprawdzić: {factors}. Skontaktuj się z pomocą techniczną lub użyj innego konta.',
@@ -262,6 +263,7 @@ export const pl: Translation = {
   factorsOff: 'Wyłączona',
   factorsText: 'Przy logowaniu prosimy też o kod z jednej z poniższych metod.',
   factorsWithKeysText: 'Przy logowaniu prosimy też o użycie jednej z poniższych metod.',
+  factorsOnText: 'Weryfikacja dwuetapowa jest włączona.',
   addAnotherText: 'Dodaj drugą metodę, aby nie stracić dostępu, jeśli zgubisz telefon.',
   factorsEmptyText: 'Dodaj aplikację uwierzytelniającą. Przy logowaniu będziemy prosić o kod z niej.',
   factorsWithKeysEmptyText:
@@ -327,6 +329,7 @@ export const pl: Translation = {
   appsText: 'Te aplikacje mają Twoją zgodę.',
   appsEmptyText: 'Żadna aplikacja nie ma Twojej zgody.',
   appSince: 'Od {date}',
+  appStays: 'Nie można jej tutaj odłączyć',
   disconnectButton: 'Odłącz',
   disconnectHeading: 'Odłączyć „{app}”?',
   disconnectText: 'Nie będzie mogła używać Twojego konta, dopóki znów na to nie zezwolisz.',

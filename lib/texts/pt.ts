@@ -243,6 +243,7 @@ export const pt: Translation = {
   factorKey: 'Chave de segurança',
   factorRecovery: 'Códigos de recuperação',
   factorOther: 'Outro método ({type})',
+  factorAdded: 'Adicionado em {date}',
   factorUnavailableHeading: 'Sua verificação em duas etapas não pode ser usada aqui',
   factorUnavailableText:
     'Sua conta pede um método que este aplicativo não consegue verificar: {factors}. Fale com o suporte ou use outra conta.',
@@ -256,6 +257,7 @@ export const pt: Translation = {
   factorsOff: 'Desativada',
   factorsText: 'Quando você entra, também pedimos um código de um destes métodos.',
   factorsWithKeysText: 'Quando você entra, também pedimos um destes métodos.',
+  factorsOnText: 'A verificação em duas etapas está ativada.',
   addAnotherText: 'Adicione um segundo método para não perder o acesso se perder o celular.',
   factorsEmptyText: 'Adicione um aplicativo autenticador. Pediremos o código dele quando você entrar.',
   factorsWithKeysEmptyText:
@@ -321,6 +323,7 @@ export const pt: Translation = {
   appsText: 'Você permitiu estes aplicativos.',
   appsEmptyText: 'Você não permitiu nenhum aplicativo.',
   appSince: 'Desde {date}',
+  appStays: 'Não pode ser desconectado aqui',
   disconnectButton: 'Desconectar',
   disconnectHeading: 'Desconectar “{app}”?',
   disconnectText: 'Ele não poderá mais usar sua conta até que você permita novamente.',

@@ -102,9 +102,10 @@ describe('the page of the organizations', () => {
   });
 
   it('shows the initials of the first and the last word, as names may begin alike', () => {
-    const markup = markupFor(['Acme', 'Team number 1', 'Team number 2', 'Initech & Sons', '«Éclair» Paris', '…']);
+    const named = ['Acme', 'Team number 1', 'Team number 2', 'Initech & Sons', '«Éclair» Paris', '…'];
+    const markup = markupFor([...named, '42 Networks 14']);
     const marks = [...markup.matchAll(/<span class="mark" aria-hidden="true">([^<]*)<\/span><span class="name">/g)];
-    expect(marks.map(([, letters]) => letters)).toEqual(['A', 'T1', 'T2', 'IS', 'ÉP', '']);
+    expect(marks.map(([, letters]) => letters)).toEqual(['A', 'T1', 'T2', 'IS', 'ÉP', '', '4N']);
   });
 
   it('escapes names, which also make the letters', () => {

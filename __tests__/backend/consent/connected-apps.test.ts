@@ -69,7 +69,7 @@ describe('connected apps', () => {
     const page = await visitor.get('/oauth/apps?returnTo=/account');
     expect(page.text).toContain('<bdi>Cursor</bdi>');
     expect(page.text).toContain('See your email address');
-    expect(page.text).toMatch(/Since \w+ \d+, \d{4}/);
+    expect(page.text).toMatch(/Since <time datetime="[\d-]+">\w+ \d+, \d{4}<\/time>/);
     expect(page.text).toContain('<a href="/account">Done</a>');
     expect([page.headers['x-frame-options'], page.headers['referrer-policy']]).toEqual(['DENY', 'no-referrer']);
   });

@@ -100,12 +100,13 @@ const expected: Readonly<Record<string, readonly string[]>> = {
       page(
         'Connected apps',
         'lead: You have allowed these apps.',
-        'name: Cursor Know who you are · See your profile, such as your name and picture · See your email address Since Nov 22, 2026',
+        'name: Cursor Since Nov 22, 2026',
         `Disconnect: Cursor → /oauth/apps?revoke=d&${queried}`,
-        `name: ${longName} See your email address Since Nov 22, 2026`,
+        'about: Know who you are · See your profile, such as your name and picture · See your email address',
+        `name: ${longName} Since Nov 22, 2026`,
         `Disconnect: ${longName} → /oauth/apps?revoke=e&${queried}`,
-        // Without an id it cannot be disconnected.
-        'name: Unnamed app',
+        'about: See your email address',
+        'name: Unnamed app Can’t be disconnected here',
         'Done → /account?tab=1',
       ),
     ),

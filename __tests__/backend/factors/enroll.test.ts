@@ -58,9 +58,10 @@ describe('adding an authenticator app', () => {
     const answer = await postForm(visitor, '/auth/enroll', fields);
     expect([answer.status, answer.headers.location]).toEqual([303, '/auth/enroll?added=first&returnTo=%2Faccount']);
     expect(verified()).toBe(1);
-    const advice = 'Add a second one, so that a lost phone doesn’t lock you out.';
+    const advice = 'Two-step sign-in is on.<br>Add a second one, so that a lost phone doesn’t lock you out.';
     const told = await visitor.get(answer.location);
-    expect([told.status, told.text.includes(advice)]).toEqual([200, true]);
+    expect(told.status).toBe(200);
+    expect(told.text).toContain(`<div class="message good">\n<p id="form-error" role="status">${advice}</p>`);
     expect(told.text).toContain('<a href="/account">Done</a>');
     expect((await visitor.get('/auth/enroll?returnTo=/account')).text).not.toContain(advice);
     // A link of another site cannot make it say so where there are two.
@@ -391,6 +392,20 @@ describe('a user who has a second factor', () => {
     expect((await visitor.get('/auth/enroll')).text).not.toContain('Remove');
   });
 
+  it('without any goes back to another page of ours, and has other ways where a guard may have asked for one', async () => {
+    await start();
+    const visitor = await app.signedIn();
+    const waysFrom = async (returnTo: string): Promise<string[]> => {
+      const { text } = await visitor.get(`/auth/enroll?returnTo=${encodeURIComponent(returnTo)}`);
+      const ways = text.matchAll(
+        /<a href="([^"]*)">(Cancel|Back to home)<|<button class="link">(Use another account)</g,
+      );
+      return [...ways].map(([, href, label, button]) => button ?? `${label} → ${href}`);
+    };
+    expect(await waysFrom('/auth/account')).toEqual(['Cancel → /auth/account']);
+    expect(await waysFrom('/account')).toEqual(['Cancel → /account', 'Back to home → /', 'Use another account']);
+  });
+
   it('sees each with its name or kind, the day on which it was added, and a link to remove it', async () => {
     await start({ standIn: { phoneFactors: true } });
     const visitor = await app.signedIn();
@@ -402,7 +417,7 @@ describe('a user who has a second factor', () => {
       ([, name, date]) => [name, date],
     );
     const day = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' }).format(app.clock.now());
-    const date = ` <small>${day}</small>`;
+    const date = ` <small>Added <time datetime="${new Date(app.clock.now()).toISOString().slice(0, 10)}">${day}</time></small>`;
     expect(rows).toEqual([
       ['Authenticator app', date],
       ['Phone ending in 123', date],

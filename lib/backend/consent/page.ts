@@ -5,7 +5,7 @@ import { withQuery } from '../../tools/url.ts';
 import type { AuthError } from '../../errors.ts';
 import type { Choice, Part } from '../../pages/page.ts';
 import { appDrawing, rowIcon } from '../../pages/icons.ts';
-import { dotted, emphasis, fillIn, isolated, lines } from '../../pages/texts.ts';
+import { dated, dotted, emphasis, fillIn, isolated, lines } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import type { ConnectedApp, OAuthClientInfo } from '../../types.ts';
 import type { Authorization } from './oauth-server.ts';
@@ -192,13 +192,15 @@ export function appsPage(
   const path = request.localPath(settings.paths.connectedApps);
   const choices = apps.map(({ client, scopes, grantedAt }): Choice => {
     const href = withQuery(path, { revoke: client.id, ...returnToOf(state) });
+    const hasId = client.id !== '';
     return {
       name: appName(text, client),
       href,
       icon: appIcon,
-      details: [...oneLine(scopes.map((scope) => scopeWords(text, scope))), ...since(site, request, grantedAt)],
       // Without an id it can be named, but not disconnected.
-      actions: client.id === '' ? [] : [{ href, label: text.disconnectButton }],
+      details: [...dated(text.appSince, grantedAt, request.brand.lang), ...(hasId ? [] : [text.appStays])],
+      actions: hasId ? [{ href, label: text.disconnectButton }] : [],
+      ...(scopes.length > 0 && { about: dotted(...scopes.map((scope) => scopeWords(text, scope))) }),
     };
   });
   return showPage(site, request, {
@@ -208,15 +210,6 @@ export function appsPage(
     lead: apps.length === 0 ? text.appsEmptyText : text.appsText,
     parts: [{ part: 'list', choices }, doneLink(site, request, state)],
   });
-}
-
-const oneLine = (texts: readonly Text[]): readonly Text[] => (texts.length === 0 ? [] : [dotted(...texts)]);
-
-function since({ text }: Pick<Site, 'text'>, request: PageRequest, grantedAt: string): readonly Text[] {
-  if (grantedAt === '') return [];
-  const { lang } = request.brand;
-  const date = new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(grantedAt));
-  return [fillIn(text.appSince, { date })];
 }
 
 /** Says what it means, and disconnects only by its own button. */

@@ -31,6 +31,8 @@ export const consentTexts = {
   appsEmptyText: 'You haven’t allowed any app.',
   /** `{date}` is the day on which the user allowed it. */
   appSince: 'Since {date}',
+  /** Of an app that the backend lists without the id that a disconnection needs. */
+  appStays: 'Can’t be disconnected here',
   disconnectButton: 'Disconnect',
   disconnectHeading: 'Disconnect “{app}”?',
   disconnectText: 'It won’t be able to use your account anymore, until you allow it again.',

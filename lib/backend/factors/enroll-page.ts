@@ -24,6 +24,7 @@ export function enrollPage(
   const words = html`${state.picture}
 <p class="hint">${text.enrollSecretText}</p>
 <p class="secret"><code dir="ltr">${secret.replace(/(.{4})(?=.)/g, '$1 ')}</code></p>`;
+  const cancel = link('cancel', action, text.cancelLink);
   const confirming = { part: 'form', action, hidden: { factorId, uri, ...returnToOf(state) }, ...fields } as const;
   return showPage(site, request, {
     kind: 'enroll',
@@ -39,7 +40,7 @@ export function enrollPage(
         steps: [
           { text: text.enrollAppText, parts: [] },
           { text: text.enrollScanText, parts: [{ part: 'markup', markup: words }] },
-          { text: text.enrollCodeText, parts: [confirming] },
+          { text: text.enrollCodeText, parts: [confirming, cancel] },
         ],
       },
       isClosed && {
@@ -49,7 +50,7 @@ export function enrollPage(
         hidden: returnToOf(state),
         buttons: [{ label: text.startAgainButton }],
       },
-      link('cancel', action, text.cancelLink),
+      isClosed && cancel,
     ],
   });
 }

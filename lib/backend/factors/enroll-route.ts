@@ -248,7 +248,8 @@ function listPage(
   { request, returnTo, factors, user }: FactorRequest,
   state: Pick<FactorsState, 'error' | 'isAgain' | 'isFirst'> = {},
 ): Reply {
-  const shown = { factors: factors.verified, returnTo, hasAddress: hasAddress(user), ...state };
+  const isOfOurs = leadsToOwnPage(request, returnTo);
+  const shown = { factors: factors.verified, returnTo, isOfOurs, hasAddress: hasAddress(user), ...state };
   return factorsPage(siteFor(backend, request), request, shown);
 }
 

@@ -4,7 +4,7 @@ import { withQuery } from '../../tools/url.ts';
 import type { FormError } from '../../pages/form.ts';
 import type { Choice, Parts } from '../../pages/page.ts';
 import { rowIcon } from '../../pages/icons.ts';
-import { emphasis, fillIn, isolated } from '../../pages/texts.ts';
+import { dated, emphasis, fillIn, isolated, lines } from '../../pages/texts.ts';
 import type { Reply } from '../../http/reply.ts';
 import { hasKeys } from './factors.ts';
 import { keyKind, kindOf } from './kinds.ts';
@@ -268,6 +268,8 @@ export interface FactorsState extends FormState {
   readonly isAgain?: boolean;
   /** Whether the first one was added just now. */
   readonly isFirst?: boolean;
+  /** Whether another of our pages led here, to which a user can go back: none of them asks for a factor first. */
+  readonly isOfOurs?: boolean;
   /** Whether the account has an email address, which an authenticator app needs. Default `true`. */
   readonly hasAddress?: boolean;
 }
@@ -279,15 +281,14 @@ export function factorsPage(site: Site, request: PageRequest, state: FactorsStat
   const path = settings.paths.enroll;
   const isEmpty = factors.length === 0;
   const isStuck = !hasAddress && isEmpty;
-  const noticed = isStuck ? text.factorNeedsEmail : isFirst && text.addAnotherText;
-  const notice = noticed ? ({ message: noticed, field: 'form', tone: 'next' } as const) : undefined;
   const action = request.localPath(path);
   const choices = factors.map((factor): Choice => {
     const href = withQuery(action, { remove: factor.id, ...returnToOf(state) });
     const name = factorName(site, factor);
     // Without an id it can be named, but not removed.
     const actions = factor.id === '' ? [] : [{ href, label: text.removeButton }];
-    return { name, href, icon: factorIcon(factor), details: dateOf(factor, request), actions };
+    const details = dated(text.factorAdded, factor.createdAt, request.brand.lang);
+    return { name, href, icon: factorIcon(factor), details, actions };
   });
   // Filled in by the script, with the answer.
   const hidden = { type: keyKind.type, factorId: '', ...returnToOf(state) };
@@ -300,7 +301,7 @@ export function factorsPage(site: Site, request: PageRequest, state: FactorsStat
     heading: text.factorsHeading,
     lead: !isStuck && factorsLead(site, isEmpty),
     error: state.error,
-    problem: state.error === undefined ? notice : formErrorOf(state.error, text),
+    problem: state.error === undefined ? noticeOf(site, { isStuck, isFirst }) : formErrorOf(state.error, text),
     ...(!hasAddress && { remedy: [supportLink(site, request)] }),
     ...(hasKeys(site) && { script: pageScript(site, request, path) }),
     parts: [
@@ -312,26 +313,28 @@ export function factorsPage(site: Site, request: PageRequest, state: FactorsStat
   });
 }
 
+/** What the page begins with, where nothing failed. */
+function noticeOf(
+  { text }: Site,
+  { isStuck, isFirst }: { readonly isStuck: boolean; readonly isFirst: boolean },
+): FormError | undefined {
+  if (isStuck) return { message: text.factorNeedsEmail, field: 'form', tone: 'next' };
+  return isFirst ? { message: lines(text.factorsOnText, text.addAnotherText), field: 'form', tone: 'good' } : undefined;
+}
+
 /**
  * Without a factor nothing is done, and a guard that led here would do so again: an account that cannot add a factor must not be
  * trapped.
  */
 function leaving(site: Site, request: PageRequest, state: FactorsState, isStuck: boolean): Parts {
   const { text } = site;
-  const { factors, returnTo } = state;
+  const { factors, returnTo, isOfOurs = false } = state;
   const isEmpty = factors.length === 0;
-  const isRequired = isEmpty && returnTo !== request.home;
+  const mayBeAsked = isEmpty && !isOfOurs;
   const canGoBack = !isStuck && (!isEmpty || returnTo !== request.home);
   return [
     canGoBack && (isEmpty ? link('done', request.urlOf(returnTo), text.cancelLink) : doneLink(site, request, state)),
-    isEmpty && link('home', request.urlOf(request.home), text.backHome),
-    isRequired && otherAccount(site, request, state),
+    (mayBeAsked || !canGoBack) && link('home', request.urlOf(request.home), text.backHome),
+    mayBeAsked && returnTo !== request.home && otherAccount(site, request, state),
   ];
-}
-
-function dateOf({ createdAt }: Factor, request: PageRequest): readonly Text[] {
-  const time = Date.parse(createdAt);
-  if (Number.isNaN(time)) return [];
-  const { lang } = request.brand;
-  return [textOf(new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' }).format(time))];
 }

@@ -22,6 +22,7 @@ export const factorsTexts = {
   factorRecovery: 'Recovery codes',
   /** `{type}` is the project's own name for it. */
   factorOther: 'Another way ({type})',
+  factorAdded: 'Added {date}',
   /** A user all of whose second factors need something that these pages cannot ask for. */
   factorUnavailableHeading: 'We can’t check your second step',
   factorUnavailableText:
@@ -38,6 +39,7 @@ export const factorsTexts = {
   factorsText: 'When you sign in, we also ask for a code from one of these.',
   factorsWithKeysText: 'When you sign in, we also ask for one of these.',
   /** After the first one was added. */
+  factorsOnText: 'Two-step sign-in is on.',
   addAnotherText: 'Add a second one, so that a lost phone doesn’t lock you out.',
   factorsEmptyText: 'Add an authenticator app. We’ll then ask for its code when you sign in.',
   factorsWithKeysEmptyText: 'Add an authenticator app or a security key. We’ll then ask for it when you sign in.',

@@ -47,7 +47,7 @@ export function signInPage(site: Site, request: PageRequest, state: SignInState)
         part: 'ways',
         or: text.or,
         ways: [
-          buttonsOf(site, request, state),
+          shown.length > 0 ? buttonsOf(site, request, state) : mainIfAlone(buttonsOf(site, request, state)),
           [own && (resend === undefined ? focused(own, focusOf(email, problem)) : own)],
           ...shown.map(({ below = [] }) => below),
         ],
@@ -89,6 +89,14 @@ function resendForm(
     hidden: { email, ...returnToOf(state) },
     buttons: [{ label: text.resendButton, look: 'quiet', hasFocus: true }],
   };
+}
+
+/** Where nothing else signs in, one provider is not one of several ways. */
+function mainIfAlone(parts: Parts): Parts {
+  return parts.map((part) => {
+    if (part === undefined || part === false || part.part !== 'list' || part.choices.length > 1) return part;
+    return { ...part, choices: part.choices.map((choice) => ({ ...choice, isMain: true })) };
+  });
 }
 
 /** The buttons above a form that signs in or signs up. */

@@ -2,7 +2,7 @@ import { textOf } from '../../tools/html.ts';
 import type { Text } from '../../tools/html.ts';
 import { withQuery } from '../../tools/url.ts';
 import { buttonIcon, rowIcon } from '../../pages/icons.ts';
-import { fillIn, isolated } from '../../pages/texts.ts';
+import { dated, fillIn, isolated } from '../../pages/texts.ts';
 import type { AuthError } from '../../errors.ts';
 import type { Choice } from '../../pages/page.ts';
 import type { Reply } from '../../http/reply.ts';
@@ -30,6 +30,7 @@ interface PasskeysState extends FormState {
 export function passkeysPage(site: Site, request: PageRequest, state: PasskeysState): Reply {
   const { settings, text } = site;
   const { passkeys, isAgain } = state;
+  const { lang } = request.brand;
   const path = settings.paths.passkeys;
   const urlOf = (passkey: Passkey, kind: 'rename' | 'remove'): string =>
     withQuery(request.localPath(path), { [kind]: passkey.id, ...returnToOf(state) });
@@ -37,7 +38,10 @@ export function passkeysPage(site: Site, request: PageRequest, state: PasskeysSt
     name: nameOf(site, passkey),
     href: urlOf(passkey, 'rename'),
     icon: rowIcon(keyDrawing),
-    details: datesOf(site, request, passkey),
+    details: [
+      ...dated(text.passkeyAdded, passkey.createdAt, lang),
+      ...dated(text.passkeyUsed, passkey.lastUsedAt, lang),
+    ],
     actions: [
       { href: urlOf(passkey, 'rename'), label: text.renameLink },
       { href: urlOf(passkey, 'remove'), label: text.removeButton },
@@ -154,14 +158,4 @@ export function isVisible(name: string): boolean {
 
 function nameOf({ text }: Pick<Site, 'text'>, { name }: Pick<Passkey, 'name'>): Text {
   return isVisible(name) ? textOf(name) : text.passkeyName;
-}
-
-/** When it was added and last used. */
-function datesOf({ text }: Site, request: PageRequest, { createdAt, lastUsedAt }: Passkey): readonly Text[] {
-  const { lang } = request.brand;
-  const format = new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeZone: 'UTC' });
-  return [[text.passkeyAdded, createdAt] as const, [text.passkeyUsed, lastUsedAt] as const].flatMap(([words, time]) => {
-    const at = Date.parse(time);
-    return Number.isNaN(at) ? [] : [fillIn(words, { date: format.format(at) })];
-  });
 }
