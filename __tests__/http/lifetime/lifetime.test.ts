@@ -9,9 +9,10 @@ import type { AppUnderTest } from '../../support/apps-under-test.ts';
 import { closeAfterEach } from '../../support/close-after-each.ts';
 import { startB2bApp } from '../../support/b2b-app.ts';
 import { sendText } from '../../support/hosts.ts';
+import type { Host } from '../../support/hosts.ts';
 import { createShared } from '../../support/shared-memory.ts';
 import { until } from '../../support/until.ts';
-import type { Visitor } from '../../support/visitor.ts';
+import type { Answer, Visitor } from '../../support/visitor.ts';
 
 const closed = closeAfterEach();
 const second = 1_000;
@@ -142,29 +143,82 @@ describe.each(adapters)('$name', ({ start }) => {
     },
   );
 
+  it('keeps a session whose renewal just before the limit is under way', async () => {
+    const app = await startWith({ idleTimeout: 600 });
+    const visitor = await app.signedIn();
+    const headers = { accept: 'application/json', cookie: visitor.cookieHeader() };
+    app.forget();
+    app.clock.advance(599 * second);
+    const gate = app.gate();
+    const renewed = visitor.getJson('/api/me');
+    await gate.arrived();
+    app.clock.advance(2 * second);
+    const late = visitor.ask('/api/me', { headers });
+    // A request after it is answered: the late one waits.
+    expect(await Promise.race([late, visitor.get('/').then(() => visitor.get('/'))])).toMatchObject({ text: 'home' });
+    gate.open();
+    expect([(await renewed).status, (await late).status]).toEqual([200, 200]);
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    expect(sessionEvents(app)).toEqual([]);
+  });
+
+  /** An app whose responses are lost for as long as `isLost`. */
+  async function startLosing(lifetimes: Lifetimes) {
+    const network = { isLost: false };
+    const lose = (host: Host): unknown =>
+      host.use((_req, res, next) => {
+        if (network.isLost) res.writeHead = res.end = () => res.destroy();
+        next();
+      });
+    const app = await closed(start({ options: lifetimes as SharedAuthOptions, before: lose }));
+    return { app, network };
+  }
+
   it('ends a session whose newer token, which no browser got, is as old', async () => {
-    let isLost = false;
-    const app = await closed(
-      start({
-        options: { idleTimeout: 600 } as SharedAuthOptions,
-        before: (host) =>
-          host.use((_req, res, next) => {
-            if (isLost) res.writeHead = res.end = () => res.destroy();
-            next();
-          }),
-      }),
-    );
+    const { app, network } = await startLosing({ idleTimeout: 600 });
     const visitor = await app.signedIn();
     app.clock.advance(500 * second);
-    isLost = true;
+    network.isLost = true;
     await visitor.getJson('/api/me').catch(() => undefined);
-    isLost = false;
+    network.isLost = false;
     expect(app.eventTypes()).toContain('session_refreshed');
     app.forget();
     app.clock.advance(600 * second);
     expect((await visitor.getJson('/api/me')).status).toBe(401);
     expect([app.refreshes(), visitor.cookies.size]).toEqual([[], 0]);
     expect(sessionEvents(app)).toMatchObject([{ type: 'session_ended', reason: 'idle_timeout' }]);
+  });
+
+  it('keeps a session in use whose newer tokens no browser got', async () => {
+    const { app, network } = await startLosing({ idleTimeout: 600 });
+    const visitor = await app.signedIn();
+    app.forget();
+    network.isLost = true;
+    for (let request = 0; request < 30; request += 1) {
+      app.clock.advance(60 * second);
+      await visitor.getJson('/api/me').catch(() => undefined);
+    }
+    network.isLost = false;
+    expect((await visitor.getJson('/api/me')).status).toBe(200);
+    // Each third request finds the newest token due.
+    expect(app.refreshes()).toHaveLength(10);
+    expect(sessionEvents(app)).toEqual([]);
+  });
+
+  it('asks a provider that fails for those tokens no more often than it rests', async () => {
+    const { app, network } = await startLosing({ idleTimeout: 600 });
+    const visitor = await app.signedIn();
+    app.clock.advance(150 * second);
+    network.isLost = true;
+    await visitor.getJson('/api/me').catch(() => undefined);
+    network.isLost = false;
+    app.clock.advance(150 * second);
+    app.forget();
+    app.fail('refresh', 503);
+    const cookie = visitor.cookieHeader();
+    const ask = (): Promise<Answer> => visitor.ask('/whoami', { headers: { accept: 'application/json', cookie } });
+    for (let request = 0; request < 5; request += 1) expect((await ask()).json.user).not.toBeNull();
+    expect(app.refreshes()).toHaveLength(1);
   });
 
   it('uses a session in an outage until it was idle for long enough', async () => {

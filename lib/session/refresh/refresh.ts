@@ -70,7 +70,7 @@ export function createRefresh(settings: {
       : createTell(shared, createTelling('refresh', outages, background), background);
   const parts: ExchangeParts = { answers, shared, outages, background, tell };
 
-  const { settled, isLed, ask, confirm, findNewer } = createKnown(parts, now);
+  const { settled, isLed, ask, confirm } = createKnown(parts, now);
   const flights = createFlights({ start: createStart(parts, settings, resting), settled, confirm, background });
   return {
     /**
@@ -89,7 +89,7 @@ export function createRefresh(settings: {
     isLed,
     /** Learns what another process exchanged a token for. Never rejects. */
     ask,
-    findNewer,
+    findNewer: createFindNewer(answers, ask, flights.pending),
     /** Whether an exchange failed recently, so that only a request that needs it should start the next one. */
     isResting: (token: string): boolean => resting.has(token),
     ...createNewest(now),
@@ -141,14 +141,21 @@ function createKnown({ answers, shared }: ExchangeParts, now: () => number) {
     return settled(holder) !== undefined || (last?.kind === 'renewed' && last.token !== holder.token);
   }
 
-  /** Whether the holder's token was exchanged lately, by all that the other processes know, too. */
-  async function findNewer(holder: Holder): Promise<boolean> {
+  return { settled, isLed, ask, confirm };
+}
+
+/** Whether the holder's token was exchanged lately, by all that the other processes know, too. An exchange that is under way here counts. */
+function createFindNewer(
+  answers: ExchangeParts['answers'],
+  ask: (token: string) => Promise<unknown>,
+  pending: (token: string) => Promise<unknown>,
+) {
+  return async (holder: Holder): Promise<boolean> => {
+    await pending(holder.token);
     await ask(holder.token);
     const last = answers.lastOf(holder.token);
     return last?.kind === 'renewed' && isFor(last, holder);
-  }
-
-  return { settled, isLed, ask, confirm, findNewer };
+  };
 }
 
 /** One call per token at a time. */
@@ -191,7 +198,12 @@ function createFlights({
     return flight;
   }
 
-  return { run, has: (token: string): boolean => flights.has(token) };
+  return {
+    run,
+    has: (token: string): boolean => flights.has(token),
+    /** Resolves when no exchange is under way. Never rejects. */
+    pending: async (token: string): Promise<unknown> => flights.get(token)?.catch(() => undefined),
+  };
 }
 
 /** The newest token of each session that this process has seen. */

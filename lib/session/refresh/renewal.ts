@@ -1,4 +1,5 @@
 import { AuthError, causeOf } from '../../errors.ts';
+import { defined } from '../../tools/json.ts';
 import { isRenewalUrgent } from '../jwt.ts';
 import type { Session } from '../../types.ts';
 import type { Allowance } from '../allowance.ts';
@@ -30,6 +31,8 @@ export interface Renewed<Content> {
   readonly stored: StoredSession<Content>;
   /** The tokens that this answer replaces. */
   readonly replaced: readonly Holder[];
+  /** From when on a session in use renews it, in milliseconds since the epoch. Default: by its expiry alone. */
+  readonly renewalDueAt?: number;
 }
 
 export type Renewal<Content> = Renewed<Content> | EndedRenewal | { readonly kind: 'skipped' };
@@ -120,8 +123,8 @@ export function createRenew<Content>(context: SessionContext<Content>): Renew<Co
 function createRound<Content>(
   context: SessionContext<Content>,
 ): (round: Round<Content>) => Promise<RoundResult<Content>> {
-  const { source, refresh, revocations, unconfirmed, emit, now } = context;
-  const [ask, spend] = [createAsk(context), createSpend(context)];
+  const { source, refresh, revocations, unconfirmed, emit } = context;
+  const [ask, spend, isOld] = [createAsk(context), createSpend(context), createIsOld(context)];
 
   /** A refresh may return a token of another session; revocations of both count. */
   async function checkBoth(first: StoredSession<Content>, next: StoredSession<Content>): Promise<RevocationCheck> {
@@ -151,9 +154,6 @@ function createRound<Content>(
     return answer;
   }
 
-  const isOld = ({ session }: Renewed<Content>, standing: Standing): boolean =>
-    standing === 'spent' || isRenewalUrgent(session.claims, now());
-
   return async (round) => {
     const { first, holder, former, request } = round;
     const replaced = [...former, holder];
@@ -174,6 +174,15 @@ function createRound<Content>(
     if (standing === 'stale' && taken.kind !== 'ended') return { kind: 'old', next };
     return taken.kind === 'renewed' && !isNew && isOld(taken, standing) ? { kind: 'old', next, answer: taken } : taken;
   };
+}
+
+/** Whether an answer is itself due for renewal. */
+function createIsOld<Content>({ source, refresh, now }: SessionContext<Content>) {
+  return ({ session, stored, renewalDueAt = Infinity }: Renewed<Content>, standing: Standing): boolean =>
+    standing === 'spent' ||
+    isRenewalUrgent(session.claims, now()) ||
+    // No request waits for a provider that has just failed.
+    (renewalDueAt <= now() && !refresh.isResting(holderOf(source, stored).token));
 }
 
 /** After a switch of the organization the refresh tokens that led to the new one are spent, and the pairs of one that was given again. */
@@ -223,8 +232,8 @@ async function takeAnswer<Content>(
   const isNew = asked === 'new';
   const verdict = await verifyStored(source, next, 'provider');
   if (verdict.kind === 'live') {
-    const { session } = verdict;
-    const answer: Renewed<Content> = { kind: 'renewed', session, stored: next, replaced };
+    const { session, renewalDueAt } = verdict;
+    const answer: Renewed<Content> = { kind: 'renewed', session, stored: next, replaced, ...defined({ renewalDueAt }) };
     if (isNew) {
       const { id: userId } = session.user;
       await context.writer.fits(next.content, userId);
