@@ -118,13 +118,25 @@ const rows: readonly Row[] = [
     options: { signOutScope: 'global' },
     act: (_world, actor) => succeed(actor.postJson('/auth/logout')),
   },
-  ...(['global', 'others'] as const).map((scope) => ({
-    ...others,
-    label: "`auth.signOut` with `global` or `others`: the user's others",
-    variant: scope,
-    isActorKept: scope === 'others',
-    act: (_world: TwoAdapters, actor: Visitor) => succeed(actor.getJson(`/sign-out/${scope}`)),
-  })),
+  ...(['global', 'others'] as const).flatMap((scope) => {
+    const row = {
+      ...others,
+      label: "`auth.signOut`, or the page of the account, with `global` or `others`: the user's others",
+      isActorKept: scope === 'others',
+    };
+    return [
+      {
+        ...row,
+        variant: scope,
+        act: (_world: TwoAdapters, actor: Visitor) => succeed(actor.getJson(`/sign-out/${scope}`)),
+      },
+      {
+        ...row,
+        variant: `${scope}, by /auth/account`,
+        act: (_world: TwoAdapters, actor: Visitor) => succeed(actor.postJson('/auth/account', { signOut: scope })),
+      },
+    ];
+  }),
   {
     ...others,
     label: "A password change: the user's others",
