@@ -287,7 +287,7 @@ export const errorTable = {
   last_sign_in_method: {
     status: 422,
     message: 'This is your last way to sign in. Add another one first.',
-    when: 'A linked sign-in is to be unlinked, and no other one of the account can be used here.',
+    when: 'A linked sign-in is to be unlinked, and no other one of the account can be used here, or its email is another account’s.',
   },
   tokens_refused: {
     status: 422,

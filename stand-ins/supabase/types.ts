@@ -166,6 +166,8 @@ export interface User {
   appMetadata: Record<string, unknown>;
   banned: boolean;
   readonly providers: string[];
+  /** The addresses that OAuth providers gave, by provider. */
+  readonly addresses: Map<string, string>;
   readonly createdAt: string;
 }
 

@@ -49,6 +49,7 @@ export function createUsers(switches: Switches, now: () => number, onAdd: (user:
         appMetadata,
         banned,
         providers: [via],
+        addresses: new Map(),
         createdAt: at,
       };
       byId.set(user.id, user);
@@ -142,21 +143,33 @@ export function userJson(user: User): UserJson {
     app_metadata: appMetadataOf(user),
     user_metadata: user.metadata,
     ...(user.factors.length === 0 ? {} : { factors: user.factors.map(factorJson) }),
-    identities: user.providers.map((provider) => ({
-      identity_id: identityIdOf(provider, user),
-      id: subjectOf(provider, user),
-      user_id: id,
-      identity_data: { ...identityData, sub: subjectOf(provider, user) },
-      provider,
-      last_sign_in_at: user.lastSignInAt ?? createdAt,
-      created_at: createdAt,
-      updated_at: createdAt,
-      email,
-    })),
+    identities: user.providers.map((provider) => identityJson(provider, user, identityData)),
     created_at: createdAt,
     updated_at: createdAt,
     is_anonymous: user.isAnonymous,
   };
+}
+
+function identityJson(provider: string, user: User, data: object) {
+  const { id, createdAt } = user;
+  const email = addressAt(provider, user);
+  const sub = subjectOf(provider, { id, email });
+  return {
+    identity_id: identityIdOf(provider, user),
+    id: sub,
+    user_id: id,
+    identity_data: { ...data, email, sub },
+    provider,
+    last_sign_in_at: user.lastSignInAt ?? createdAt,
+    created_at: createdAt,
+    updated_at: createdAt,
+    email,
+  };
+}
+
+/** The address of an identity: the user's own, or the one that its provider gave. */
+export function addressAt(provider: string, { email, addresses }: Pick<User, 'email' | 'addresses'>): string {
+  return addresses.get(provider) ?? email;
 }
 
 /** GoTrue's own id of an identity, which no other one has. */

@@ -148,6 +148,14 @@ describe('what an account has', () => {
     expect(visitor.cookies.has(app.cookieName)).toBe(false);
   });
 
+  it('has no address where Supabase sends none as text', async () => {
+    const visitor = await start();
+    Object.assign(userOf(), { email: 5, newEmail: {} });
+    const { json } = await visitor.getJson(path);
+    expect([json.email, 'newEmail' in json]).toEqual([null, false]);
+    expect((await visitor.get(path)).status).toBe(200);
+  });
+
   it('without an address has a row to add one', async () => {
     await start();
     const visitor = app.visitor();
@@ -213,6 +221,46 @@ describe('another address', () => {
       true,
     ]);
     expect(app.supabase.mails).toEqual([]);
+  });
+
+  it('is also the former one again, as the account’s address is not that of a token', async () => {
+    const visitor = await start();
+    userOf().email = 'new@example.com';
+    const same = await visitor.postJson(path, { email: 'new@example.com' });
+    expect([same.status, same.json.error.message]).toEqual([400, 'This is your email already.']);
+    const back = await visitor.postJson(path, { email: ada.email });
+    expect(back.status).toBe(200);
+    expect(back.json.message).toContain('If a link comes to new@example.com');
+    expect(app.supabase.mails.map(({ to }) => to)).toEqual(['new@example.com', ada.email]);
+  });
+
+  /** Both links, opened in this browser. */
+  async function confirmIn(visitor: Visitor): Promise<void> {
+    for (const { tokenHash } of app.supabase.mails)
+      await postForm(visitor, '/auth/confirm', { token_hash: tokenHash, type: 'email_change' });
+  }
+
+  it('that was confirmed is in the next request of the user’s other sessions', async () => {
+    const visitor = await start();
+    const other = await app.signedIn();
+    await visitor.postJson(path, { email: 'new@example.com' });
+    await confirmIn(visitor);
+    for (const browser of [visitor, other])
+      expect((await browser.getJson('/auth/session')).json.user.email).toBe('new@example.com');
+  });
+
+  it('that was confirmed in a browser without the user is there once the page was opened', async () => {
+    const visitor = await start();
+    const other = await app.signedIn();
+    await visitor.postJson(path, { email: 'new@example.com' });
+    await confirmIn(app.visitor());
+    expect((await visitor.getJson(path)).json.email).toBe('new@example.com');
+    const spent = app.supabase.calls('refresh');
+    for (const browser of [visitor, other])
+      expect((await browser.getJson('/auth/session')).json.user.email).toBe('new@example.com');
+    await visitor.getJson(path);
+    await visitor.getJson('/auth/session');
+    expect(app.supabase.calls('refresh') - spent).toBe(2);
   });
 
   it('of an organization’s account is refused, and its row leads nowhere', async () => {
@@ -339,6 +387,95 @@ describe('linked sign-ins', () => {
     expect(user.providers).toEqual(providers);
   });
 
+  it('have the provider’s address, and sign in to the account from then on', async () => {
+    const visitor = await start();
+    await link(visitor, 'github', 'octo@example.com');
+    expect((await visitor.getJson(path)).json).toMatchObject({
+      email: ada.email,
+      identities: [
+        { provider: 'email', email: ada.email },
+        { provider: 'github', email: 'octo@example.com' },
+      ],
+    });
+    const elsewhere = app.visitor();
+    await comeBack(elsewhere, (await elsewhere.get('/auth/login?provider=github')).location, 'octo@example.com');
+    expect((await elsewhere.getJson('/auth/session')).json.user.email).toBe(ada.email);
+  });
+
+  it('make a guest an account’s user, with the provider’s address', async () => {
+    await start();
+    await openAsGuest(app);
+    const guest = app.supabase.users().find(({ isAnonymous }) => isAnonymous)!;
+    const { url, publishableKey: apikey } = app.supabase;
+    const authorization = `Bearer ${(await app.supabase.issueSession(guest)).access_token}`;
+    const asked = await fetch(`${url}/auth/v1/user/identities/authorize?provider=github&skip_http_redirect=true`, {
+      headers: { apikey, authorization },
+    });
+    const { url: to } = (await asked.json()) as { url: string };
+    await app.supabase.authorize(to, { approve: true, user: 'octo@example.com' });
+    expect([guest.email, guest.isAnonymous]).toEqual(['octo@example.com', false]);
+  });
+
+  it('are not both unlinked at once where no other one signs in', async () => {
+    const visitor = await start({ options: { signInMethods: [] } });
+    userOf().providers.push('github', 'google');
+    const ids = [idOf('github'), idOf('google')];
+    const answers = await Promise.all(ids.map((id) => visitor.postJson(path, { unlink: id })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 422]);
+    expect(userOf().providers).toHaveLength(2);
+  });
+
+  it('leave their address where the account has it from them, and the other’s is taken', async () => {
+    const visitor = await start();
+    const user = userOf();
+    user.providers.pop();
+    await link(visitor);
+    await link(visitor, 'google', 'octo@example.com');
+    await visitor.postJson(path, { unlink: idOf('github') });
+    expect((await visitor.getJson(path)).json).toMatchObject({ email: 'octo@example.com' });
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe('octo@example.com');
+  });
+
+  it('that another tab unlinked meanwhile are no failure of a page', async () => {
+    const visitor = await start();
+    await link(visitor);
+    app.supabase.fail('unlink-identity', { status: 422, code: 'identity_not_found' });
+    const page = await postForm(visitor, path, { unlink: idOf('github'), sure: 'yes' });
+    expect([page.status, page.headers.location]).toEqual([303, path]);
+    expect(code(await visitor.postJson(path, { unlink: idOf('github') }))).toBe('invalid_request');
+  });
+
+  it('stay where the other one has the email of another account, and the page says why', async () => {
+    const visitor = await start();
+    const user = userOf();
+    user.providers.pop();
+    await link(visitor);
+    await link(visitor, 'google', 'octo@example.com');
+    app.supabase.addUser({ ...bob, email: 'octo@example.com' });
+    const answer = await visitor.postJson(path, { unlink: idOf('github') });
+    expect([answer.status, code(answer)]).toEqual([422, 'last_sign_in_method']);
+    const page = await postForm(visitor, path, { unlink: idOf('github'), sure: 'yes' });
+    expect([page.status, page.text.includes('This one has to stay')]).toEqual([422, true]);
+  });
+
+  it('that were canceled at the provider lead back, and keep the session', async () => {
+    const visitor = await start();
+    const { json } = await visitor.postJson(path, { link: 'github', returnTo: '/settings' });
+    const callback = await app.supabase.authorize(json.redirectTo, { approve: false });
+    const back = await visitor.get(callback.href);
+    expect([back.status, back.headers.location]).toEqual([303, `${path}?returnTo=%2Fsettings`]);
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(ada.email);
+  });
+
+  it('that were canceled after a sign-out say so', async () => {
+    const visitor = await start();
+    const { json } = await visitor.postJson(path, { link: 'github' });
+    await visitor.post('/auth/logout');
+    const callback = await app.supabase.authorize(json.redirectTo, { approve: false });
+    const back = await visitor.get(callback.href);
+    expect([back.status, back.text.includes('access_denied')]).toEqual([403, true]);
+  });
+
   it.each(['phone', 'web3', 'email'])(
     'of any provider are not unlinked where only %s is left, which signs no one in',
     async (left) => {
@@ -372,6 +509,14 @@ describe('linked sign-ins', () => {
     const back = await comeBack(visitor, json.redirectTo, 'octo@example.com');
     expect(back.status).toBe(400);
     expect((await visitor.getJson('/auth/session')).json.user?.email).toBe(before);
+  });
+
+  it('are only listed where Supabase does not know of linking, which is no fault of the configuration', async () => {
+    const visitor = await start();
+    app.supabase.fail('link-identity', 404);
+    const page = await visitor.get(path);
+    expect([page.status, page.text.includes('Link GitHub')]).toEqual([200, false]);
+    expect(app.eventTypes()).not.toContain('configuration_warning');
   });
 
   it('are only listed where the project has linking switched off', async () => {
@@ -432,6 +577,28 @@ describe('sign-out', () => {
     expect([(await visitor.getJson('/auth/session')).status, (await other.getJson('/auth/session')).status]).toEqual([
       200, 200,
     ]);
+  });
+
+  it.each([
+    ['others', 200],
+    ['global', 401],
+  ])('of %s whose answer is lost is found out by each session', async (signOut, own) => {
+    const visitor = await start();
+    const other = await app.signedIn();
+    app.supabase.fail('logout', 'lost', 1);
+    expect((await visitor.postJson(path, { signOut })).status).toBe(503);
+    expect([(await visitor.getJson('/auth/session')).status, (await other.getJson('/auth/session')).status]).toEqual([
+      own,
+      401,
+    ]);
+  });
+
+  it('everywhere renews an expired token once', async () => {
+    const visitor = await start();
+    app.clock.advance(3_700_000);
+    expect((await visitor.postJson(path, { signOut: 'global' })).json).toEqual({ redirectTo: '/' });
+    expect([app.supabase.calls('refresh'), app.supabase.calls('logout')]).toEqual([1, 1]);
+    expect((await visitor.getJson('/auth/session')).status).toBe(401);
   });
 
   it('says nothing of others where the session has ended at the provider', async () => {

@@ -1,13 +1,14 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { totp } from '../../../stand-ins/supabase/totp.ts';
 import { postForm } from '../../support/backend-app.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
-import { followTo, useRealApp } from '../support/application.ts';
+import { followTo, setSession, useRealApp } from '../support/application.ts';
 import type { RealApp } from '../support/application.ts';
 import { describeGoTrue, describeOwnGoTrue } from '../support/describe-with.ts';
 import { phoneProvider } from '../support/gotrue.ts';
 import { press } from '../support/mail-links.ts';
 import { newUser } from '../support/project.ts';
+import { thirdPartyTokens } from '../support/third-party.ts';
 
 const path = '/auth/account';
 const options = {
@@ -17,10 +18,21 @@ const options = {
 };
 const code = ({ json }: Answer): string => json.error.code;
 
-async function link(app: RealApp, visitor: Visitor): Promise<Answer> {
-  const { json } = await visitor.postJson(path, { link: 'keycloak' });
+async function link(app: RealApp, visitor: Visitor, provider = 'keycloak'): Promise<Answer> {
+  const { json } = await visitor.postJson(path, { link: provider });
   return visitor.get(await followTo(app, json.redirectTo));
 }
+
+/** A browser that the provider's person signs in to. */
+async function signedInBy(app: RealApp, provider: string): Promise<Visitor> {
+  const visitor = app.visitor();
+  const { location } = await visitor.get(`/auth/login?provider=${provider}`);
+  await visitor.get(await followTo(app, location));
+  return visitor;
+}
+
+const userIdOf = async (visitor: Visitor): Promise<string> =>
+  (await visitor.getJson('/auth/session')).json.user.id as string;
 
 describeGoTrue('the account home', () => {
   const real = useRealApp({ options });
@@ -38,6 +50,31 @@ describeGoTrue('the account home', () => {
     expect(done.status).toBe(303);
     const { json } = await visitor.getJson(path);
     expect([json.email, json.newEmail]).toEqual([email, undefined]);
+  });
+
+  it('tells the user’s other sessions, also where both mails were opened in a browser without the user', async () => {
+    const user = await real.project.addUser();
+    const [visitor, other] = [await real.app.signedIn(user), await real.app.signedIn(user)];
+    const { email } = newUser();
+    await visitor.postJson(path, { email });
+    const elsewhere = real.app.visitor();
+    for (const to of [user.email, email]) await press(elsewhere, await real.project.mails.take(to));
+    expect((await elsewhere.getJson('/auth/session')).status).toBe(401);
+    expect((await visitor.getJson(path)).json.email).toBe(email);
+    for (const browser of [visitor, other])
+      expect((await browser.getJson('/auth/session')).json.user.email).toBe(email);
+    expect((await visitor.postJson(path, { email })).json.error.message).toBe('This is your email already.');
+  });
+
+  it('counts connected apps, and leads to their page', async () => {
+    const user = await real.project.addUser();
+    const visitor = await real.app.signedIn(user);
+    await thirdPartyTokens(real.project, user);
+    expect((await visitor.getJson(path)).json.apps).toBe(1);
+    expect((await visitor.get(path)).text).toContain('href="/oauth/apps?');
+    const [{ client }] = (await visitor.getJson('/oauth/apps')).json.apps;
+    await visitor.postJson('/oauth/apps', { revoke: client.id });
+    expect((await visitor.getJson(path)).json.apps).toBe(0);
   });
 
   it('says the same of an address that is in use, and sends nothing', async () => {
@@ -74,6 +111,14 @@ describeGoTrue('the account home', () => {
     expect([gone.status, gone.headers.location]).toEqual([303, path]);
     expect((await visitor.getJson(path)).json.identities).toMatchObject([{ provider: 'email' }]);
     expect((await visitor.getJson('/auth/session')).json.user.appMetadata.providers).toEqual(['email']);
+  });
+
+  it('comes back from a link that was canceled at the provider', async () => {
+    const visitor = await real.app.signedIn(await real.project.addUser());
+    real.project.oauth.refuse('access_denied');
+    const back = await link(real.app, visitor);
+    expect([back.status, back.headers.location]).toEqual([303, path]);
+    expect((await visitor.getJson(path)).json.identities).toHaveLength(1);
   });
 
   it('keeps the session where the provider’s account is another user’s', async () => {
@@ -130,11 +175,40 @@ describeGoTrue('the account home', () => {
     expect([(await visitor.getJson(path)).status, (await third.getJson(path)).status]).toEqual([401, 401]);
   });
 
+  it.each(['others', 'global'])(
+    'finds out that a sign-out of %s has worked, whose answer was lost',
+    async (signOut) => {
+      const user = await real.project.addUser();
+      const [visitor, other] = [await real.app.signedIn(user), await real.app.signedIn(user)];
+      real.project.proxy.break(/\/logout/, 'lost', 1);
+      expect((await visitor.postJson(path, { signOut })).status).toBe(503);
+      expect((await other.getJson('/auth/session')).status).toBe(401);
+      expect((await visitor.getJson('/auth/session')).status).toBe(signOut === 'others' ? 200 : 401);
+    },
+  );
+
   it('leads a guest to sign-up', async () => {
     const visitor = real.app.visitor();
     await real.app.asVisitor(visitor, (client) => client.auth.signInAnonymously());
     const page = await visitor.get(path);
     expect(page.headers.location).toMatch(/^\/auth\/(?:signup|login)\?returnTo=%2Fauth%2Faccount/);
+    for (const body of [{ email: newUser().email }, { link: 'keycloak' }, { signOut: 'others' }])
+      expect(code(await visitor.postJson(path, body))).toBe('forbidden');
+  });
+
+  it('is that of a guest whom the site’s own client has linked with a provider, with its address', async () => {
+    const visitor = real.app.visitor();
+    await real.app.asVisitor(visitor, (client) => client.auth.signInAnonymously());
+    const guest = await userIdOf(visitor);
+    const { email } = newUser();
+    real.project.oauth.signIn({ sub: randomUUID(), email });
+    const options = { redirectTo: `${real.app.origin}/auth/callback`, skipBrowserRedirect: true };
+    const { data } = await real.app.asVisitor(visitor, (client) =>
+      client.auth.linkIdentity({ provider: 'keycloak', options }),
+    );
+    await visitor.get(await followTo(real.app, data.url));
+    expect(await userIdOf(visitor)).toBe(guest);
+    expect((await visitor.getJson(path)).json).toMatchObject({ email, identities: [{ provider: 'keycloak' }] });
   });
 
   it('costs no session in an outage', async () => {
@@ -149,13 +223,10 @@ describeGoTrue('the account home', () => {
   });
 });
 
-const phone = '491701234567';
-
 describeOwnGoTrue('the account home of a project with one mail, and without manual linking', () => {
   const settings = {
     GOTRUE_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false',
     GOTRUE_SECURITY_MANUAL_LINKING_ENABLED: 'false',
-    ...phoneProvider(phone),
   };
   const real = useRealApp({ options, gotrue: { settings } });
 
@@ -184,5 +255,103 @@ describeOwnGoTrue('the account home of a project with one mail, and without manu
     expect(code(await visitor.postJson(path, { unlink: id }))).toBe('unknown_provider');
     const other = await real.app.signedIn(await real.project.addUser());
     expect(code(await other.postJson(path, { link: 'keycloak' }))).toBe('unknown_provider');
+  });
+});
+
+describeOwnGoTrue('the account home of a project with a second provider, and with accounts without an address', () => {
+  const settings = {
+    ...phoneProvider('15550001118'),
+    GOTRUE_EXTERNAL_KEYCLOAK_EMAIL_OPTIONAL: 'true',
+    GOTRUE_EXTERNAL_GITLAB_ENABLED: 'true',
+    GOTRUE_EXTERNAL_GITLAB_CLIENT_ID: 'client',
+    GOTRUE_EXTERNAL_GITLAB_SECRET: 'secret',
+    GOTRUE_EXTERNAL_GITLAB_URL: 'http://127.0.0.1:54330',
+    GOTRUE_EXTERNAL_GITLAB_REDIRECT_URI: 'http://127.0.0.1:54321/auth/v1/callback',
+  };
+  const real = useRealApp({ options: { ...options, providers: ['keycloak', 'gitlab'] }, gotrue: { settings } });
+
+  /** A browser of an account that has a phone number alone. */
+  async function signedInByPhone(): Promise<Visitor> {
+    const user = { phone: `49${randomInt(1e9, 1e10)}`, password: newUser().password };
+    await real.project.admin('/admin/users', 'POST', { ...user, phone_confirm: true });
+    const { body } = await real.project.ask('/token?grant_type=password', 'POST', user);
+    const visitor = real.app.visitor();
+    setSession(visitor, body);
+    return visitor;
+  }
+
+  it('adds an address to a phone’s account after one mail', async () => {
+    const visitor = await signedInByPhone();
+    expect((await visitor.getJson(path)).json).toMatchObject({ email: null, identities: [{ provider: 'phone' }] });
+    expect((await visitor.get(path)).text).toContain('change=email');
+    const { email } = newUser();
+    const { json } = await visitor.postJson(path, { email });
+    expect(json.message).toBe(`If ${email} can be used, we’ve sent a link to it. Open it to change your email.`);
+    await press(visitor, await real.project.mails.take(email));
+    expect((await visitor.getJson(path)).json).toMatchObject({ email });
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(email);
+  });
+
+  it('links a provider to a phone’s account, which gets no address by it, and keeps this way in', async () => {
+    const visitor = await signedInByPhone();
+    const { email } = newUser();
+    real.project.oauth.signIn({ sub: randomUUID(), email });
+    expect((await link(real.app, visitor)).status).toBe(303);
+    const { json } = await visitor.getJson(path);
+    expect(json).toMatchObject({ email: null, identities: [{ provider: 'phone' }, { provider: 'keycloak', email }] });
+    const [{ id }] = json.identities.filter(({ provider }: { provider: string }) => provider === 'keycloak');
+    expect(code(await visitor.postJson(path, { unlink: id }))).toBe('last_sign_in_method');
+  });
+
+  it('links a second provider to an account without an address, and unlinks the first', async () => {
+    real.project.oauth.signIn({ sub: randomUUID() });
+    const visitor = await signedInBy(real.app, 'keycloak');
+    const { json } = await visitor.getJson(path);
+    expect(json).toMatchObject({ email: null, password: false, identities: [{ provider: 'keycloak' }] });
+    const [{ id }] = json.identities;
+    expect(code(await visitor.postJson(path, { unlink: id }))).toBe('last_sign_in_method');
+    const page = await visitor.get(path);
+    expect([page.status, page.text.includes('Link GitLab'), page.text.includes('unlink=')]).toEqual([200, true, false]);
+    real.project.oauth.signIn({ sub: randomUUID(), email: newUser().email });
+    expect((await link(real.app, visitor, 'gitlab')).status).toBe(303);
+    expect((await visitor.get(path)).text).toContain(`unlink=${id}`);
+    expect((await visitor.postJson(path, { unlink: id })).status).toBe(200);
+    expect((await visitor.getJson(path)).json.identities).toMatchObject([{ provider: 'gitlab' }]);
+    expect(await userIdOf(await signedInBy(real.app, 'gitlab'))).toBe(await userIdOf(visitor));
+  });
+
+  it('takes the address of the other one where the unlinked one’s is that of the account', async () => {
+    real.project.oauth.signIn({ sub: randomUUID(), email: newUser().email });
+    const visitor = await signedInBy(real.app, 'keycloak');
+    const { email } = newUser();
+    real.project.oauth.signIn({ sub: randomUUID(), email });
+    await link(real.app, visitor, 'gitlab');
+    const { identities } = (await visitor.getJson(path)).json;
+    const [{ id }] = identities.filter(({ provider }: { provider: string }) => provider === 'keycloak');
+    expect((await visitor.postJson(path, { unlink: id })).status).toBe(200);
+    expect((await visitor.getJson(path)).json.email).toBe(email);
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(email);
+  });
+
+  it('has to keep the other one where another account uses its address', async () => {
+    real.project.oauth.signIn({ sub: randomUUID(), email: newUser().email });
+    const visitor = await signedInBy(real.app, 'keycloak');
+    real.project.oauth.signIn({ sub: randomUUID(), email: (await real.project.addUser()).email });
+    await link(real.app, visitor, 'gitlab');
+    const { identities } = (await visitor.getJson(path)).json;
+    const [{ id }] = identities.filter(({ provider }: { provider: string }) => provider === 'keycloak');
+    const page = await postForm(visitor, path, { unlink: id, sure: 'yes' });
+    expect([page.status, page.text.includes('This one has to stay')]).toEqual([422, true]);
+    expect((await visitor.getJson(path)).json.identities).toHaveLength(2);
+  });
+
+  it('unlinks one of two at once, where no other one signs in', async () => {
+    real.project.oauth.signIn({ sub: randomUUID(), email: newUser().email });
+    const visitor = await signedInBy(real.app, 'keycloak');
+    await link(real.app, visitor, 'gitlab');
+    const ids: string[] = (await visitor.getJson(path)).json.identities.map(({ id }: { id: string }) => id);
+    const answers = await Promise.all(ids.map((unlink) => visitor.postJson(path, { unlink })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 422]);
+    expect((await visitor.getJson(path)).json.identities).toHaveLength(1);
   });
 });

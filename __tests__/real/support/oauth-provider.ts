@@ -12,7 +12,7 @@ export interface Person {
 
 export type OAuthProvider = Awaited<ReturnType<typeof startOAuthProvider>>;
 
-/** An OAuth provider with Keycloak's three endpoints. It asks no questions: the test says what the person answers. */
+/** An OAuth provider with the endpoints of Keycloak and of GitLab. It asks no questions: the test says what the person answers. */
 export async function startOAuthProvider(port: number) {
   let person: Person = { sub: randomUUID() };
   let refusal: string | undefined;
@@ -20,7 +20,7 @@ export async function startOAuthProvider(port: number) {
   const people = new Map<string, Person>();
   const server = await serve((req, res) => {
     const url = new URL(req.url ?? '/', 'http://provider');
-    if (url.pathname.endsWith('/auth')) {
+    if (/\/auth(?:orize)?$/.test(url.pathname)) {
       asked = url.searchParams;
       const back = new URL(url.searchParams.get('redirect_uri') ?? '');
       const code = randomUUID();
@@ -36,10 +36,19 @@ export async function startOAuthProvider(port: number) {
         const code = new URLSearchParams(Buffer.concat(chunks).toString()).get('code') ?? '';
         sendJson(res, { access_token: code, refresh_token: `renew-${code}`, token_type: 'bearer', expires_in: 300 });
       });
+    } else if (url.pathname.endsWith('/emails')) {
+      sendJson(res, []);
     } else {
       const whose = people.get(req.headers.authorization?.slice('Bearer '.length) ?? '') ?? { sub: '' };
       const { sub, email, isVerified = true } = whose;
-      sendJson(res, { sub, name: 'Ada', ...(email === undefined ? {} : { email, email_verified: isVerified }) });
+      const address = {
+        email,
+        email_verified: isVerified,
+        ...(isVerified && { confirmed_at: '2026-01-01T00:00:00Z' }),
+      };
+      // GitLab's ids are numbers.
+      const ids = { sub, id: Number.parseInt(sub.slice(0, 7), 16) };
+      sendJson(res, { ...ids, name: 'Ada', ...(email === undefined ? {} : address) });
     }
   }, port);
 

@@ -3,7 +3,8 @@ import { AuthError } from '../../errors.ts';
 import type { BackendContext } from '../context.ts';
 import { callAs } from '../supabase/account.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
-import type { Visitor } from '../supabase/supabase-call.ts';
+import { codeOf } from '../supabase/provider-errors.ts';
+import type { SupabaseCall, Visitor } from '../supabase/supabase-call.ts';
 
 /** A way to sign in that the backend knows. */
 export interface Identity {
@@ -45,26 +46,47 @@ export function isReplaceable({ account }: BackendContext, all: readonly Identit
  */
 export async function isLinkingOn(backend: BackendContext, visitor: Visitor, session: StoredContent): Promise<boolean> {
   // The SDK's type lists the providers of today.
-  const ask = callAs(
-    backend,
-    visitor,
-    async ({ auth, unwrap }) => unwrap(await auth.linkIdentity({ provider: '' as 'github' })),
-    session,
-  );
-  return ask.then(
-    () => false,
-    (error: unknown) => error instanceof AuthError && error.reason === 'validation_failed',
-  );
+  const ask = async ({ auth }: SupabaseCall) => (await auth.linkIdentity({ provider: '' as 'github' })).error;
+  const refusal = await backend.supabase.call(visitor, ask, { session }).catch(() => null);
+  return codeOf(refusal) === 'validation_failed';
 }
 
+/** @returns whether it was there. @throws {AuthError} for the visitor */
 export async function unlinkIdentity(
   backend: BackendContext,
   visitor: Visitor,
   session: StoredContent,
   { id, provider }: Identity,
-): Promise<void> {
+): Promise<boolean> {
   const identity = { identity_id: id, id, user_id: '', provider };
-  await callAs(backend, visitor, async ({ auth, unwrap }) => unwrap(await auth.unlinkIdentity(identity)), session);
+  const remove = callAs(
+    backend,
+    visitor,
+    async ({ auth, unwrap }) => unwrap(await auth.unlinkIdentity(identity)),
+    session,
+  );
+  return remove.then(
+    () => true,
+    (error: unknown) => {
+      const reason = error instanceof AuthError ? error.reason : undefined;
+      if (reason === 'identity_not_found') return false;
+      if (reason !== 'email_conflict_identity_not_deletable') throw error;
+      const message = 'This one has to stay: another account uses the email of your other sign-in.';
+      throw new AuthError('last_sign_in_method', { cause: error, reason, message });
+    },
+  );
+}
+
+/** @returns a function that runs work one by one for each key: two unlinks at once would each leave the other's identity as the last */
+export function createTurns() {
+  const turns = new Map<string, Promise<unknown>>();
+  return async <Result>(key: string, work: () => Promise<Result>): Promise<Result> => {
+    const result = Promise.resolve(turns.get(key)).then(work);
+    const turn = result.catch(() => undefined);
+    turns.set(key, turn);
+    void turn.then(() => turns.get(key) === turn && turns.delete(key));
+    return result;
+  };
 }
 
 /** Ends sessions at the backend. @throws {AuthError} where it did not; see also `isSessionOver` */

@@ -17,10 +17,12 @@ import { findOwner, firstStep, otherStep } from '../sign-in/owner.ts';
 import type { OwnerRequest } from '../sign-in/owner.ts';
 import { endOthersHere } from '../sign-in/sign-out.ts';
 import { createSignOut } from '../sign-in/sign-out-route.ts';
+import { renewAll } from '../sign-in/subject.ts';
 import type { Account, AccountRow } from '../slots.ts';
 import { callAs, presentUser } from '../supabase/account.ts';
 import { rethrowStaleKeys } from '../supabase/provider-errors.ts';
 import {
+  createTurns,
   endSessions,
   isLinked,
   isOfOrganization,
@@ -43,6 +45,7 @@ import {
 /** `/auth/account`: what the signed-in user can do with the account. */
 export function accountRoute(backend: BackendContext): AuthRoute {
   const { account: path } = backend.settings.paths;
+  const inTurn = createTurns();
   return subjectFormRoute<OwnerRequest>(
     backend,
     {
@@ -51,7 +54,7 @@ export function accountRoute(backend: BackendContext): AuthRoute {
       isReturnTarget: true,
       hasData: true,
       page: (_request, input, owner) => show(backend, owner, input),
-      submit: (_request, fields, _returnTo, owner) => change(backend, owner, fields),
+      submit: (_request, fields, _returnTo, owner) => change(backend, owner, fields, inTurn),
       leave: (_request, error, owner) => otherStep(backend, owner, error),
     },
     (request, fields) => findOwner(backend, request, path, readReturnTo(request, fields)),
@@ -108,13 +111,15 @@ async function showHome(
   account: Account,
   error?: AuthError,
 ): Promise<Reply> {
-  const { site, user, content } = account;
+  const { site, user, content, session } = account;
   const found = await Promise.all(backend.account.map(async ({ row }) => row?.(backend, request, account)));
   const rows = found.filter((row): row is AccountRow => row !== undefined);
   const identities = readIdentities(user);
   const links = linksOf(backend);
   const hasLinks = identities.some(isLinked) || (links?.names.length ?? 0) > 0;
   const [email, newEmail] = [textOrNone(user.email), textOrNone(user.new_email)];
+  // A link in an email was opened elsewhere. A hook of the project may leave the address out of tokens.
+  if (session.user.email !== null && session.user.email !== email) await renewAll(backend, session.user.id);
   if (request.wantsJson) {
     const fields = Object.fromEntries(rows.map(({ field, value }) => [field, value]));
     return json(200, {
@@ -143,7 +148,9 @@ async function showHome(
   });
 }
 
-const textOrNone = (value: string | undefined): string | undefined => (value === '' ? undefined : value);
+function textOrNone(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
 
 function linksOf({ account }: BackendContext) {
   return account.find(({ links }) => links !== undefined)?.links;
@@ -155,14 +162,19 @@ function labelOf(backend: BackendContext, provider: string): string {
 
 const meanings = { email: has('email'), link: has('link'), unlink: has('unlink'), signOut: has('signOut') };
 
-async function change(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
+async function change(
+  backend: BackendContext,
+  owner: OwnerRequest,
+  fields: Fields,
+  inTurn: ReturnType<typeof createTurns>,
+): Promise<Next> {
   switch (readAction(fields, meanings, 'none')) {
     case 'email':
       return changeEmail(backend, owner, fields);
     case 'link':
       return linkProvider(backend, owner, fields);
     case 'unlink':
-      return unlink(backend, owner, fields);
+      return inTurn(owner.subject.session.user.id, () => unlink(backend, owner, fields));
     case 'signOut':
       return signOut(backend, owner, fields);
     case 'none':
@@ -184,9 +196,10 @@ async function changeEmail(backend: BackendContext, owner: OwnerRequest, fields:
   const { request, subject, returnTo, wayBack } = owner;
   const step = await firstStep(backend, owner, pageOf(backend, owner, changing));
   if (step !== undefined) return step;
-  const { content, session } = subject;
+  const { content } = subject;
   const email = readEmail(fields);
-  const former = session.user.email ?? undefined;
+  // A token may be from before a change.
+  const former = textOrNone((await presentUser(backend, request, content)).email);
   if (former !== undefined && foldAccount(email) === foldAccount(former))
     throw new FormProblem('email', 'sameEmail', 'This is your email already.');
   await sendMail(backend, request, {
@@ -248,21 +261,21 @@ async function unlink(backend: BackendContext, owner: OwnerRequest, fields: Fiel
   const account = await readAccount(backend, owner);
   const identities = readIdentities(account.user);
   const identity = identities.find((each) => each.id === id && isLinked(each));
-  if (identity === undefined) {
-    // It was unlinked in another tab.
-    if (!request.wantsJson) return wayBack;
-    throw new AuthError('invalid_request', { message: 'Your account doesn’t have this linked sign-in.' });
-  }
+  if (identity === undefined) return notLinked(owner);
   if (!isReplaceable(backend, identities, identity)) throw new AuthError('last_sign_in_method', { reason: 'identity' });
   const isSure = fields.get('sure') === 'yes' || request.wantsJson;
   if (!isSure) return askAbout(backend, owner, identity);
   const remove = () => unlinkIdentity(backend, request, subject.content, identity);
-  await backend.attempts.run(request.req, undefined, remove);
+  if (!(await backend.attempts.run(request.req, undefined, remove))) return notLinked(owner);
   // Their tokens list the account's providers.
-  await backend.resolver.renewSession({ userId: subject.session.user.id }).catch((error: unknown) => {
-    backend.explain('other processes were not told of an unlinked provider: %s', String(error));
-  });
+  await renewAll(backend, subject.session.user.id);
   return wayBack;
+}
+
+/** It was unlinked in another tab. */
+function notLinked({ request, wayBack }: OwnerRequest): string {
+  if (!request.wantsJson) return wayBack;
+  throw new AuthError('invalid_request', { message: 'Your account doesn’t have this linked sign-in.' });
 }
 
 /** `undefined` where there is no such identity, or it is the last way in, which the page shows. */
@@ -284,15 +297,18 @@ function askAbout(backend: BackendContext, { request, returnTo }: OwnerRequest, 
   return unlinkPage(siteFor(backend, request), request, { returnTo, identity: shown });
 }
 
-/** Where the backend does not answer, no session ends, neither there nor here. */
+/** Where the backend does not answer, no session ends here. It may have ended them there, so they renew and find out. */
 async function signOut(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
   const { request, subject, returnTo, wayBack } = owner;
   const scope = fields.get('signOut');
   if (scope !== 'others' && scope !== 'global') throw new AuthError('invalid_request');
-  await endSessions(backend, request, subject.content, scope);
+  await endSessions(backend, request, subject.content, scope).catch(async (error: unknown) => {
+    await renewAll(backend, subject.session.user.id);
+    throw error;
+  });
   const facts = backend.source.toStored(subject.content);
   if (scope === 'global') {
-    const reply = await createSignOut(backend)(request, 303, returnTo);
+    const reply = await createSignOut(backend)(request, 303, returnTo, facts.sessionId);
     await endOthersHere(backend, scope, facts);
     return reply;
   }

@@ -216,6 +216,11 @@ async function answerError(
   }
   const returnTo = endOnly(backend, request, pending);
   request.errorReturnTo = returnTo;
+  const isLinking = error.code === 'access_denied' && flow?.mark === 'linking';
+  if (isLinking && (await isSignedIn(request))) {
+    backend.emit(signInFailed(error), request.startedAt);
+    return redirect(303, request.returnTo(flow.returnTo));
+  }
   const isForPassword = pending.some(({ kind }) => kind === 'recovery');
   if (error.code !== 'link_expired' || request.wantsJson) throw error;
   backend.emit(signInFailed(error), request.startedAt);

@@ -9,6 +9,7 @@ import { siteFor } from '../pages/parts.ts';
 import type { Step } from '../slots.ts';
 import { prepareSignIn } from './sign-in.ts';
 import type { PreparedSignIn } from './sign-in.ts';
+import { renewAll } from './subject.ts';
 
 /**
  * The browser's session; `unknown` where the backend had to be asked for it and did not answer. A guest has no account, so it is
@@ -49,6 +50,8 @@ export async function prepareLink(
     await backend.supabase.discard(issued);
     return undefined;
   }
+  // The user's other tokens name the former address. A guest's session becomes the account's by a sign-in.
+  if (isChange && isSame && !held.user.isAnonymous) await renewAll(backend, issued.user.id);
   const isOther = held === 'unknown' || (held !== null && !isSame && !held.user.isAnonymous);
   return prepareSignIn(backend, request, { issued, returnTo, needs: isOther ? ['account', ...needs] : needs });
 }

@@ -22,23 +22,36 @@ import { endAtBackend, endOthersHere } from './sign-out.ts';
 export function createSignOut(backend: BackendContext) {
   const { settings, source, resolver, emit, explain } = backend;
 
-  /** @param current the session as it was just resolved: where that renewed it, the cookies' tokens are spent */
-  async function signOut(request: AuthRequest, current: BackendSession | null): Promise<void> {
+  /**
+   * @param current the session as it was just resolved: where that renewed it, the cookies' tokens are spent
+   * @param overId of a session that has ended at the backend
+   */
+  async function signOut(request: AuthRequest, current: BackendSession | null, overId?: string): Promise<void> {
     const live = await liveTokens(backend, request, current);
     const { sessions, cookies, allowance } = await resolver.signOut(request.req.headers.cookie, request.peer);
     request.writeCookies(cookies);
-    const ended = sessions.map((left) => endSession(newest(source, left, current), allowance, live));
+    const ended = sessions.map((left) => {
+      const isOver = overId !== undefined && left.candidate.sessionId === overId;
+      return endSession(newest(source, left, current), isOver ? undefined : allowance, live);
+    });
     await Promise.all([endPending(backend, request), ...ended]);
   }
 
-  /** @param live `liveTokens`; for any other the backend decides whether it may end the user's other sessions */
-  async function endSession(left: EndedSession<StoredContent>, allowance: Allowance, live: ReadonlySet<string>) {
+  /**
+   * @param allowance `undefined` where it has ended at the backend
+   * @param live `liveTokens`; for any other the backend decides whether it may end the user's other sessions
+   */
+  async function endSession(
+    left: EndedSession<StoredContent>,
+    allowance: Allowance | undefined,
+    live: ReadonlySet<string>,
+  ) {
     const scope = settings.signOutScope;
     const isLive = left.isAuthentic && live.has(left.candidate.content.access_token);
     let subject = left.isAuthentic ? subjectOf(left.candidate) : undefined;
     if (isLive) await endOthersHere(backend, scope, left.candidate);
     try {
-      const renewed = await endAtBackend(backend, scope, left, allowance);
+      const renewed = allowance && (await endAtBackend(backend, scope, left, allowance));
       if (renewed !== undefined && !isLive) {
         const proven = source.toStored(renewed);
         subject ??= subjectOf(proven);
@@ -51,11 +64,11 @@ export function createSignOut(backend: BackendContext) {
     if (subject !== undefined) emit({ type: 'signed_out', ...subject });
   }
 
-  return (request: AuthRequest, status: 302 | 303, returnTo: string): Promise<Reply> => {
+  return (request: AuthRequest, status: 302 | 303, returnTo: string, overId?: string): Promise<Reply> => {
     // Ending others takes a token that works: that of the cookie may be spent.
     const isLookedUp = settings.signOutScope !== 'local';
     return withSignOutHook(request, settings.onSignOut, isLookedUp, async (session) => {
-      await signOut(request, session);
+      await signOut(request, session, overId);
       return redirectOrJson(request, returnTo, status);
     });
   };

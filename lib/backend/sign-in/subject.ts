@@ -99,6 +99,19 @@ export async function endHere(
 }
 
 /**
+ * The user's sessions renew their tokens before the next use, here and in other processes, and learn there what has changed or ended.
+ * It never throws.
+ */
+export async function renewAll(
+  { resolver, explain }: Pick<BackendContext, 'resolver' | 'explain'>,
+  userId: string,
+): Promise<void> {
+  await resolver.renewSession({ userId }).catch((error: unknown) => {
+    explain('other processes were not told to renew the user’s sessions: %s', String(error));
+  });
+}
+
+/**
  * Renews the browser's session, whose second factor was removed: its tokens may still claim it. The user's other sessions
  * renew theirs with their next request.
  *
@@ -106,13 +119,12 @@ export async function endHere(
  * @throws {AuthError} `provider_unavailable`; the next request renews it then
  */
 export async function renewLowered(
-  { resolver, writer, explain }: BackendContext,
+  backend: BackendContext,
   request: AuthRequest,
   { content, session }: Subject,
 ): Promise<boolean | undefined> {
-  await resolver.renewSession({ userId: session.user.id }).catch((error: unknown) => {
-    explain('other processes were not told of a removed factor: %s', String(error));
-  });
+  const { resolver, writer } = backend;
+  await renewAll(backend, session.user.id);
   const isLowered = (renewed: Session): boolean => renewed.claims['aal'] !== 'aal2';
   const renewal = await resolver.renewChanged(content, isLowered, clientFacts(request.req, request.peer));
   if (renewal.kind !== 'renewed') return undefined;

@@ -8,7 +8,7 @@ import { confirm } from '../project.ts';
 import type { Project } from '../project.ts';
 import { withParameters } from '../redirects.ts';
 import type { Person, User } from '../types.ts';
-import { identityIdOf, profileOf } from '../users.ts';
+import { addressAt, identityIdOf, profileOf } from '../users.ts';
 import { authenticate } from './authenticate.ts';
 import { providerPage } from './provider-page.ts';
 import { errorParameters } from './verify.ts';
@@ -66,7 +66,14 @@ export function createOauth(project: Project) {
     }
     const index = user.providers.findIndex((provider) => identityIdOf(provider, user) === id);
     if (index < 0) throw new GoTrueError(422, 'identity_not_found', "Identity doesn't exist");
-    user.providers.splice(index, 1);
+    const left = user.providers.filter((_provider, at) => at !== index).map((provider) => addressAt(provider, user));
+    const email = left.includes(user.email) ? user.email : left.find((address) => users.find(address) === undefined);
+    if (email === undefined) {
+      const message = 'Unable to unlink identity due to email conflict';
+      throw new GoTrueError(422, 'email_conflict_identity_not_deletable', message);
+    }
+    for (const provider of user.providers.splice(index, 1)) user.addresses.delete(provider);
+    user.email = email;
     return json(200, {});
   }
 
@@ -192,20 +199,34 @@ export function createOauth(project: Project) {
 
   function linkVia(user: User, provider: string, email: string | undefined): User {
     if (email === undefined) throw new GoTrueError(500, 'unexpected_failure', 'Unable to exchange external code');
-    const owner = users.find(email);
-    const isTaken = owner !== undefined && owner !== user && owner.providers.includes(provider);
-    if (isTaken || user.providers.includes(provider)) {
+    if (ownerOf(provider, email) !== undefined || user.providers.includes(provider)) {
       throw new GoTrueError(422, 'identity_already_exists', 'Identity is already linked');
     }
+    if (user.isAnonymous) takeAddress(user, email);
     user.providers.push(provider);
+    user.addresses.set(provider, email.toLowerCase());
     return user;
+  }
+
+  /** Whose account of a provider it is. */
+  function ownerOf(provider: string, email: string): User | undefined {
+    const known = users.list().filter((user) => user.providers.includes(provider));
+    return known.find((user) => addressAt(provider, user) === email.toLowerCase());
+  }
+
+  /** A guest that a provider is linked to is one no longer. */
+  function takeAddress(user: User, email: string): void {
+    if (users.find(email) !== undefined)
+      throw new GoTrueError(400, 'email_exists', 'A user with this email address has already been registered');
+    Object.assign(user, { email: email.toLowerCase(), isAnonymous: false });
+    confirm(project, user);
   }
 
   function signInVia(provider: string, email: string | undefined): User {
     if (email === undefined) throw new GoTrueError(500, 'unexpected_failure', 'Unable to exchange external code');
     const isSso = provider.startsWith('sso:');
     // Users of an identity provider are never linked with others.
-    const known = users.find(email);
+    const known = ownerOf(provider, email) ?? users.find(email);
     const existing = known?.isSsoUser === isSso ? known : undefined;
     if (existing?.banned) throw new GoTrueError(403, 'user_banned', 'User is banned');
     if (!existing && switches.signupDisabled) {
@@ -215,6 +236,7 @@ export function createOauth(project: Project) {
     const user = existing ?? users.add({ email, metadata }, provider);
     user.metadata = { ...user.metadata, ...metadata };
     if (!user.providers.includes(provider)) user.providers.push(provider);
+    user.addresses.set(provider, email.toLowerCase());
     confirm(project, user);
     return user;
   }
