@@ -99,8 +99,8 @@ export function createB2bTestKit(given: B2bTestKitOptions = {}): B2bTestKit {
 
   async function cookieOf(session: B2bTestSession = {}): Promise<SessionCookie> {
     const issued = await issue(session);
-    const { organizationId, impersonator } = session;
-    const content = { ...issued, signedInAt: now() / 1000, impersonator, organizationId };
+    const { organizationId, impersonator, signedInAgo } = session;
+    const content = { ...issued, signedInAt: signInTime(now() / 1000, signedInAgo), impersonator, organizationId };
     return { cookieName, writes: writeChunks(cookieName, await seal.seal(content), new Map()) };
   }
 

@@ -14,6 +14,8 @@ export interface Started {
   readonly session: BackendTestSession;
   /** The first method in `amr`. Default: `password`, or that of an email's link. */
   readonly method?: string;
+  /** When its first token was issued, in seconds since the epoch. Default: now. */
+  readonly at?: number;
 }
 
 export interface Issued {
@@ -78,7 +80,9 @@ export class InMemorySupabase {
 
   /** @param age seconds since the token was issued */
   async issue(started: Started, age = 0): Promise<Issued> {
-    const { id, session, method } = started;
+    // With milliseconds, so that `endSession` can distinguish sessions of the same second.
+    const { id, session, method, at = this.#now() / 1000 } = started;
+    const known = { ...started, at };
     const user = userOf(session);
     const iat = secondsBefore(this.#now() / 1000, age);
     const exp = secondsBefore(this.#now() / 1000, age - tokenLifetime);
@@ -94,14 +98,13 @@ export class InMemorySupabase {
       app_metadata: { ...user.appMetadata },
       user_metadata: { ...user.userMetadata },
       role: user.role,
-      // With milliseconds, so that `endSession` can distinguish sessions of the same second.
-      ...assurance(session, this.#now() / 1000, method),
+      ...assurance(session, at, method),
       session_id: id,
       is_anonymous: user.isAnonymous,
       ...session.claims,
     });
-    this.#byRefreshToken.set(refreshToken, started);
-    this.#byAccessToken.set(accessToken, started);
+    this.#byRefreshToken.set(refreshToken, known);
+    this.#byAccessToken.set(accessToken, known);
     return {
       access_token: accessToken,
       token_type: 'bearer',

@@ -1,17 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { jest } from '@jest/globals';
+import express from 'express';
 import { sealData, unsealData } from 'iron-session';
 import type { SharedAuthOptions } from '../../../lib/options/shared.ts';
-import { currentSession, requireSession } from '../../../lib/index.ts';
+import { b2bAuth, backendAuth, currentSession, requireSession } from '../../../lib/index.ts';
+import { createB2bTestKit, createBackendTestKit } from '../../../lib/testing/index.ts';
 import { ada, postForm, setSession, startBackendApp } from '../../support/backend-app.ts';
 import { adapters } from '../../support/apps-under-test.ts';
 import type { AppUnderTest } from '../../support/apps-under-test.ts';
 import { closeAfterEach } from '../../support/close-after-each.ts';
-import { startB2bApp } from '../../support/b2b-app.ts';
+import { createClock, startB2bApp } from '../../support/b2b-app.ts';
 import { sendText } from '../../support/hosts.ts';
 import type { Host } from '../../support/hosts.ts';
+import { serve } from '../../support/servers.ts';
 import { createShared } from '../../support/shared-memory.ts';
 import { until } from '../../support/until.ts';
+import { createVisitor } from '../../support/visitor.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
 
 const closed = closeAfterEach();
@@ -306,5 +310,41 @@ describe('backendAuth', () => {
     const answer = await visitor.getJson('/api/me');
     expect([answer.status, answer.setCookies]).toEqual([401, []]);
     expect([take.mock.calls, read.mock.calls, app.supabase.calls('refresh')]).toEqual([[], [], 0]);
+  });
+});
+
+describe.each(['b2b', 'backend'] as const)('the test kit of %s, with sessionMaxAge', (name) => {
+  async function start() {
+    const clock = createClock();
+    const { now } = clock;
+    const kit = name === 'b2b' ? createB2bTestKit({ now }) : createBackendTestKit({ now });
+    const options = { ...kit.options, sessionMaxAge: 10_000 };
+    const app = express().use(name === 'b2b' ? b2bAuth(options) : backendAuth(options));
+    const { origin } = await closed(serve(app));
+    const visit = (cookie: string): Visitor => {
+      const visitor = createVisitor(origin);
+      for (const pair of cookie.split('; ')) visitor.cookies.set(...(pair.split(/=(.*)/s, 2) as [string, string]));
+      return visitor;
+    };
+    return { kit, visit, clock };
+  }
+
+  it('keeps the time of a sign-in through renewals', async () => {
+    const { kit, visit, clock } = await start();
+    const visitor = visit(await kit.cookie());
+    const statuses: number[] = [];
+    for (let request = 0; request < 3; request += 1) {
+      clock.advance(4_000 * second);
+      statuses.push((await visitor.getJson('/auth/session')).status);
+    }
+    expect(statuses).toEqual([200, 200, 401]);
+  });
+
+  it.each([
+    [9_000, 200],
+    [10_000, 401],
+  ])('makes a session that began %s seconds ago', async (signedInAgo, status) => {
+    const { kit, visit } = await start();
+    expect((await visit(await kit.cookie({ signedInAgo })).getJson('/auth/session')).status).toBe(status);
   });
 });
