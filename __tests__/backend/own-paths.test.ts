@@ -29,6 +29,7 @@ it('each path knows its option, as an error about two adapters names it, and whe
     ].toSorted(),
   );
   expect(own.flatMap(({ option, isReturnTarget }) => (isReturnTarget === true ? [option] : [])).toSorted()).toEqual(
-    returnTargets,
+    // A tree without a room has no route of it.
+    returnTargets.filter((option) => options.includes(option)),
   );
 });
