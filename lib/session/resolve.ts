@@ -9,14 +9,13 @@ import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import { isRevocation } from './ended/record.ts';
 import type { SessionKeys } from './ended/records.ts';
-import type { Holder } from './refresh/answers.ts';
 import { deletionOf, resolutionOf } from './refresh/delivery.ts';
 import { renewWithin } from './refresh/renewal.ts';
 import type { Renew } from './refresh/renewal.ts';
 import type { RevocationCheck } from './ended/revocations.ts';
 import { unseen } from './cache.ts';
 import type { VerifiedSession } from './cache.ts';
-import { holderOf } from './session-context.ts';
+import { goesOn, holderOf } from './session-context.ts';
 import type { SessionContext } from './session-context.ts';
 import { outOfTime, signedOut, verifyStored } from './source.ts';
 import type { Candidate, ClientFacts, ReadOutcome, Resolution, Verdict } from './source.ts';
@@ -208,7 +207,11 @@ async function look<Content>(
   const check = isProven && !source.isSealed ? await revocations.check(keys) : before;
   const { standing, checkedAt, isConfirmed } = check;
   if (isRevocation(standing)) return { kind: 'over', reason: standing, ended: candidate };
-  if (verdict.kind === 'invalid') return overOrNewer(context, candidate, holder, verdict);
+  if (verdict.kind === 'invalid') {
+    if (await goesOn(context, holder, verdict)) return { kind: 'renewable', candidate, isVerified: true };
+    const { reason, isAged, isOver = false } = verdict;
+    return { kind: 'over', reason, isAged, ended: isOver ? candidate : undefined };
+  }
   // Only we can have sealed it, so it is ours even if its key is no longer published: the provider decides.
   const renewable = { kind: 'renewable' as const, candidate, isVerified: isProven || source.isSealed };
   // Without its session: outdated claims are not trusted during an outage either.
@@ -221,19 +224,6 @@ async function look<Content>(
   if (standing === 'spent' || isDue(verdict, now())) return { ...renewable, alive: session };
   cacheSession(context, request.cookieHeader, candidate.cookie, { ...verdict, keys, checkedAt });
   return { kind: 'resolved', resolution: await renewAhead(context, renew, { candidate, session }, request) };
-}
-
-/** A session in use goes on by the token that it was renewed to. */
-async function overOrNewer<Content>(
-  { refresh }: SessionContext<Content>,
-  candidate: Candidate<Content>,
-  holder: Holder,
-  { reason, isAged, isOver = false }: Extract<Verdict, { kind: 'invalid' }>,
-): Promise<Finding<Content>> {
-  // A made-up token costs the other processes no question.
-  if (isAged === true && isOver && (await refresh.findNewer(holder)))
-    return { kind: 'renewable', candidate, isVerified: true };
-  return { kind: 'over', reason, isAged, ended: isOver ? candidate : undefined };
 }
 
 /** Whether a token is renewed before it is used. */

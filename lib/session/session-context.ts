@@ -4,7 +4,7 @@ import type { Session } from '../types.ts';
 import type { Emit } from './events.ts';
 import type { Revocations } from './ended/revocations.ts';
 import type { SessionCache } from './cache.ts';
-import type { SessionSource, SessionWriter, StoredSession } from './source.ts';
+import type { SessionSource, SessionWriter, StoredSession, Verdict } from './source.ts';
 import type { Holder } from './refresh/answers.ts';
 import { hash, pairOf, refreshTokenName } from './ended/record.ts';
 import type { Refresh } from './refresh/refresh.ts';
@@ -50,6 +50,17 @@ export function holderOf<Content>(
       return other.token.text !== own && other.issuedAt >= issuedAt;
     },
   };
+}
+
+/** Whether a session that has reached its lifetime by its cookie is in use, and goes on by the token that it was renewed to. */
+export async function goesOn(
+  { refresh }: Pick<SessionContext<unknown>, 'refresh'>,
+  holder: Holder,
+  verdict: Verdict,
+): Promise<boolean> {
+  if (verdict.kind !== 'invalid' || verdict.isAged !== true) return false;
+  // A made-up token costs the other processes no question.
+  return verdict.isOver === true && refresh.findNewer(holder);
 }
 
 /** Identifies the user of tokens. */

@@ -8,7 +8,7 @@ import { renewWithin } from './refresh/renewal.ts';
 import type { Renew, Renewal, Renewed } from './refresh/renewal.ts';
 import { outOfTime, signedOut } from './source.ts';
 import type { Resolution } from './source.ts';
-import { holderOf } from './session-context.ts';
+import { goesOn, holderOf } from './session-context.ts';
 import type { SessionContext } from './session-context.ts';
 import { verifyStored } from './source.ts';
 import type { Candidate, ClientFacts, RefreshVariant, Verdict } from './source.ts';
@@ -62,12 +62,12 @@ export function createSwitchSession<Content>(
   async function currentOf(candidates: readonly Candidate<Content>[]): Promise<Current<Content> | undefined> {
     let renewable: Candidate<Content> | undefined;
     for (const candidate of candidates) {
-      const { pair } = holderOf(source, candidate);
-      const { standing } = await revocations.check(revocations.keysOf(candidate, pair));
+      const holder = holderOf(source, candidate);
+      const { standing } = await revocations.check(revocations.keysOf(candidate, holder.pair));
       if (isRevocation(standing)) continue;
       const verdict = await verifyStored(source, candidate, 'provider');
       if (verdict.kind === 'live' && standing !== 'stale') return { candidate, verdict, isSpent: standing === 'spent' };
-      if (verdict.kind !== 'invalid') renewable ??= candidate;
+      if (verdict.kind !== 'invalid' || (await goesOn(context, holder, verdict))) renewable ??= candidate;
     }
     return renewable && { candidate: renewable, isSpent: false };
   }

@@ -185,6 +185,19 @@ describe('POST /organization', () => {
     expect((await jsonPost(visitor, south.id)).setCookies).toEqual([]);
   });
 
+  it('moves a session that was renewed just before idleTimeout, where an older cookie comes after it', async () => {
+    const app = await start({ idleTimeout: 600 });
+    const visitor = await member(app);
+    const headers = { cookie: visitor.cookieHeader(), 'content-type': 'application/json', accept: 'application/json' };
+    app.clock.advance(599_000);
+    expect((await visitor.getJson('/auth/session')).setCookies).toHaveLength(1);
+    app.clock.advance(2_000);
+    const body = JSON.stringify({ organizationId: south.id });
+    const late = app.visitor();
+    expect((await late.post('/organization', { headers, body })).status).toBe(200);
+    expect(await organizationOf(late)).toBe(south.id);
+  });
+
   it.each([{}, { organizationId: '' }, { organizationId: 'org_1\r\nx' }, { organizationId: 'o'.repeat(101) }])(
     'refuses %j',
     async (fields) => {
