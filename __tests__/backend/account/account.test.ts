@@ -511,6 +511,31 @@ describe('linked sign-ins', () => {
     expect((await visitor.getJson('/auth/session')).json.user?.email).toBe(before);
   });
 
+  it.each([
+    [
+      'an error that speaks of an email',
+      [],
+      async (visitor: Visitor) =>
+        visitor.get('/auth/callback?error=access_denied&error_code=provider_email_needs_verification'),
+    ],
+    [
+      'a code of another browser',
+      ['/auth/login?provider=google'],
+      async (visitor: Visitor) => {
+        const { location } = await app.visitor().get('/auth/login?provider=google');
+        return comeBack(visitor, location, bob.email);
+      },
+    ],
+  ])('remain links after %s, and sign no one in after a sign-out', async (_what, others, arrives) => {
+    const visitor = await start();
+    for (const url of others) await visitor.get(url);
+    const { json } = await visitor.postJson(path, { link: 'github' });
+    await visitor.post('/auth/logout');
+    await arrives(visitor);
+    expect((await comeBack(visitor, json.redirectTo, 'octo@example.com')).status).toBe(400);
+    expect((await visitor.getJson('/auth/session')).status).toBe(401);
+  });
+
   it('are only listed where Supabase does not know of linking, which is no fault of the configuration', async () => {
     const visitor = await start();
     app.supabase.fail('link-identity', 404);

@@ -241,7 +241,7 @@ async function linkProvider(backend: BackendContext, owner: OwnerRequest, fields
         // The SDK's type lists the providers of today.
         const { url } = call.unwrap(await call.auth.linkIdentity({ provider: name as 'github', options }));
         if (!isHttpUrl(url)) throw new AuthError('provider_refused', { reason: 'malformed' });
-        const flow = { kind: 'oauth', provider: name, returnTo: wayBack, mark: 'linking' } as const;
+        const flow = { kind: 'link', provider: name, returnTo: wayBack } as const;
         return { url: new URL(url).href, writes: flows.remember(call.started(), flow, request.cookies) };
       },
       subject.content,

@@ -20,7 +20,7 @@ import { lastWayWrites } from '../pages/last-way.ts';
 import { siteFor } from '../pages/parts.ts';
 import { callbackError, codeOf, isOwnRefusal } from '../supabase/provider-errors.ts';
 import { flowMaxAge } from '../../http/cookie-jar.ts';
-import { maxFlows } from '../supabase/flow-cookies.ts';
+import { isOfProvider, maxFlows } from '../supabase/flow-cookies.ts';
 import type { SignInFlow } from '../supabase/flow-cookies.ts';
 import { readPending } from './pending.ts';
 import { isInsufficient, stepAfter } from './step-up.ts';
@@ -66,6 +66,8 @@ const isForeignVerifier = (code: string | undefined): boolean => code === 'bad_c
 /** For links that an administrator made, Supabase puts the tokens into the fragment, which servers do not receive. */
 const nothingCame =
   'No sign-in came with this request. If a link in an email brought you here, sign in as usual or ask for a new link.';
+
+const notHere = 'The account that you linked a sign-in to isn’t signed in here anymore.';
 
 /** `/auth/callback`: exchanges the backend's code for a session. */
 export function callbackRoute(backend: BackendContext): AuthRoute {
@@ -134,11 +136,12 @@ function createSpendCode(backend: BackendContext): SpendCode {
   async function spend(request: AuthRequest, { code, pending }: Callback): Promise<Outcome> {
     const beside = source.findCookie(request.req.headers.cookie ?? '');
     const { issued, flow, writes } = await exchangeCode(request, code, pending);
-    if (flow?.mark === 'linking') await refuseOthers(backend, request, issued);
+    if (flow?.kind === 'link') await refuseOthers(backend, request, issued);
     const returnTo = request.returnTo(flow?.returnTo);
     const methods = methodsOf(issued);
     const needs = needsOf(issued, hasPasswords && methods.includes('recovery'));
-    const isMailed = methods.length === 0 ? flow?.kind !== 'oauth' : !methods.some((method) => ownActs.has(method));
+    const isMailed =
+      methods.length === 0 ? flow === undefined || !isOfProvider(flow) : !methods.some((method) => ownActs.has(method));
     if (!isMailed) {
       const providerTokens = backend.providerTokens.issued(issued, flow?.provider);
       const signIn = { issued, returnTo, needs, providerTokens };
@@ -202,8 +205,7 @@ async function answerError(
   // Reloaded, or reached by the back button, after a sign-in that succeeded later.
   const pending = backend.flows.pending(request.cookies);
   if (pending.length === 0 && (await isSignedIn(request))) return redirect(303, request.urlOf(request.home));
-  const isOAuth = pending.some(({ kind }) => kind === 'oauth');
-  const error = callbackError(said, errorCode, isOAuth);
+  const error = callbackError(said, errorCode, pending.some(isOfProvider));
   if (error.code === 'code_rejected') {
     return handleUnusableCode(backend, request, [], { error, code: errorCode ?? undefined });
   }
@@ -211,12 +213,12 @@ async function answerError(
   if (error.code === 'provider_email_unverified' && flow !== undefined && others.length === 0) {
     // The link of the email that may have been sent leads on.
     request.errorReturnTo = request.returnTo(flow.returnTo);
-    request.writeCookies([backend.flows.markMailed(flow)]);
+    if (flow.kind === 'oauth') request.writeCookies([backend.flows.markMailed(flow)]);
     throw error;
   }
   const returnTo = endOnly(backend, request, pending);
   request.errorReturnTo = returnTo;
-  const isLinking = error.code === 'access_denied' && flow?.mark === 'linking';
+  const isLinking = error.code === 'access_denied' && flow?.kind === 'link';
   if (isLinking && (await isSignedIn(request))) {
     backend.emit(signInFailed(error), request.startedAt);
     return redirect(303, request.returnTo(flow.returnTo));
@@ -274,7 +276,7 @@ async function handleUnusableCode(
   const mayBeMail =
     pending.length === 0
       ? code === 'pkce_code_verifier_not_found'
-      : pending.every(({ kind }) => kind !== 'oauth') && !isForeignVerifier(code);
+      : !pending.some(isOfProvider) && !isForeignVerifier(code);
   request.errorReturnTo = returnTo;
   if (!mayBeMail || request.wantsJson) throw error;
   backend.emit(signInFailed(error), request.startedAt);
@@ -308,7 +310,7 @@ async function refuseOthers(backend: BackendContext, request: AuthRequest, issue
   if (session?.user.id === issued.user.id) return;
   const ended = backend.supabase.revoke(issued.access_token, 'local', AbortSignal.timeout(backend.settings.timeoutMs));
   await ended.catch(() => undefined);
-  throw new AuthError('invalid_state', { reason: 'linked_by_another' });
+  throw new AuthError('invalid_state', { reason: 'linked_by_another', message: notHere });
 }
 
 /** An outage must not hide the result of this callback. */

@@ -4,8 +4,8 @@ import { AuthError } from '../../errors.ts';
 import { parseEncodedJson } from '../../tools/json.ts';
 import { flowAttributes } from '../../http/cookie-jar.ts';
 
-/** The way back of an open sign-in: an OAuth provider, an email's link, or a link for a new password. */
-export type FlowKind = 'oauth' | 'mail' | 'recovery';
+/** The way back of an open sign-in: an OAuth provider, an email's link, or a link for a new password. `link` adds a provider to an account. */
+export type FlowKind = 'oauth' | 'link' | 'mail' | 'recovery';
 
 /** A sign-in that this browser started and whose PKCE verifier still exists. */
 export interface SignInFlow {
@@ -21,17 +21,16 @@ export interface SignInFlow {
   readonly mark?: FlowMark | undefined;
 }
 
-/**
- * `scripted`: a script's request started it, such as a poll of an old tab. `restarted`: a callback of another flow has started over.
- * `linking`: it links a provider to the account that is signed in.
- */
-export type FlowMark = 'scripted' | 'restarted' | 'linking';
+/** `scripted`: a script's request started it, such as a poll of an old tab. `restarted`: a callback of another flow has started over. */
+export type FlowMark = 'scripted' | 'restarted';
 
 const marks: ReadonlyMap<string, FlowMark> = new Map([
   ['*', 'scripted'],
   ['!', 'restarted'],
-  ['+', 'linking'],
 ]);
+
+/** Whether it comes back from an OAuth provider, not from an email. */
+export const isOfProvider = ({ kind }: Pick<SignInFlow, 'kind'>): boolean => kind === 'oauth' || kind === 'link';
 
 /** The cookies that an SDK call has stored for a new flow. */
 export interface StartedFlow {
@@ -250,7 +249,7 @@ function parse(value = ''): Omit<SignInFlow, 'id'> {
   const kind = mark === undefined ? signed : signed.slice(0, -1);
   const provider = from?.replace('.', ':');
   return {
-    kind: kind === 'mail' || kind === 'recovery' ? kind : 'oauth',
+    kind: kind === 'link' || kind === 'mail' || kind === 'recovery' ? kind : 'oauth',
     returnTo: value.slice(end + 1),
     provider,
     spentCode,
