@@ -163,7 +163,7 @@ describe('the sign-in page', () => {
 });
 
 describe('a sign-in to an account without an address', () => {
-  it('has one main button: the only way in, or the passkey', () => {
+  it('has one main button: the only OAuth provider, or the passkey', () => {
     const buttonsOf = (options: Parameters<typeof siteOf>[0], known = ['github']) =>
       [
         ...markupOf(signInPage(siteOf(options), request, { ...state, hasNoAddress: true, providers: known })).matchAll(

@@ -167,6 +167,7 @@ export const fr: Translation = {
   otherLinkText:
     'Ouvrez les liens des deux e-mails : celui envoyé à votre ancienne adresse et celui envoyé à la nouvelle.',
   code: 'Code',
+  codeClosed: 'Trop de codes incorrects.',
   reloadLink: 'Recharger la page',
   removeButton: 'Supprimer',
   removeHeading: 'Supprimer « {factor} » ?',
@@ -254,7 +255,6 @@ export const fr: Translation = {
   sendCodeAgainButton: 'Envoyer un nouveau code',
   codeSentText: 'Nous avons envoyé un code à six chiffres à votre numéro se terminant par {digits}.',
   codeMissing: 'Saisissez le code à six chiffres.',
-  codeClosed: 'Trop de codes incorrects.',
   noFactorText: 'La validation en deux étapes n’est plus activée sur votre compte.',
   verifyHelp: 'Vous ne pouvez pas le confirmer ? Contactez l’assistance.',
   factorApp: 'Application d’authentification',

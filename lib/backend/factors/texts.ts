@@ -11,8 +11,6 @@ export const factorsTexts = {
   sendCodeAgainButton: 'Send a new code',
   codeSentText: 'We sent a six-digit code to your phone ending in {digits}.',
   codeMissing: 'Enter the six-digit code.',
-  /** After too many wrong codes of a second factor. */
-  codeClosed: 'Too many wrong codes.',
   noFactorText: 'Two-step sign-in is off for your account now.',
   /** For someone without the app, phone or key. It is a link where `pages.links.help` is set. */
   verifyHelp: 'Can’t confirm it’s you? Contact support.',

@@ -62,6 +62,7 @@ const kernelTexts = {
   otherLinkText: 'Open the links in both emails: the one to your old address and the one to your new address.',
   code: 'Code',
   /** Where too many wrong codes have closed the field for a while. */
+  codeClosed: 'Too many wrong codes.',
   reloadLink: 'Reload this page',
   removeButton: 'Remove',
   /** `{factor}` is the name of the app, or the phone. */
