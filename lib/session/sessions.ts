@@ -88,7 +88,7 @@ export interface SessionResolver<Content> extends SignOut<Content>, SessionSwitc
   ): Promise<void>;
   /**
    * `renewSession` for the user's tokens except those of one session, whose token `spent` was just exchanged
-   * for `next`. Running requests with `spent` continue, and get `next` where they would renew it.
+   * for `next`, or is `next`. Running requests with `spent` continue, and get `next` where they would renew it.
    *
    * @throws {AuthError} likewise
    */

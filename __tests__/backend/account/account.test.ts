@@ -245,22 +245,22 @@ describe('another address', () => {
     const other = await app.signedIn();
     await visitor.postJson(path, { email: 'new@example.com' });
     await confirmIn(visitor);
-    for (const browser of [visitor, other])
-      expect((await browser.getJson('/auth/session')).json.user.email).toBe('new@example.com');
-  });
-
-  it('that was confirmed in a browser without the user is there once the page was opened', async () => {
-    const visitor = await start();
-    const other = await app.signedIn();
-    await visitor.postJson(path, { email: 'new@example.com' });
-    await confirmIn(app.visitor());
-    expect((await visitor.getJson(path)).json.email).toBe('new@example.com');
     const spent = app.supabase.calls('refresh');
     for (const browser of [visitor, other])
       expect((await browser.getJson('/auth/session')).json.user.email).toBe('new@example.com');
-    await visitor.getJson(path);
-    await visitor.getJson('/auth/session');
-    expect(app.supabase.calls('refresh') - spent).toBe(2);
+    // The confirming one has it from its link.
+    expect(app.supabase.calls('refresh') - spent).toBe(1);
+  });
+
+  it('that was confirmed in a browser without the user is on the page, and in tokens with their next renewal', async () => {
+    const visitor = await start();
+    await visitor.postJson(path, { email: 'new@example.com' });
+    await confirmIn(app.visitor());
+    expect((await visitor.getJson(path)).json.email).toBe('new@example.com');
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe(ada.email);
+    expect(app.supabase.calls('refresh')).toBe(0);
+    app.clock.advance(3_700_000);
+    expect((await visitor.getJson('/auth/session')).json.user.email).toBe('new@example.com');
   });
 
   it('of an organization’s account is refused, and its row leads nowhere', async () => {
@@ -604,18 +604,16 @@ describe('sign-out', () => {
     ]);
   });
 
-  it.each([
-    ['others', 200],
-    ['global', 401],
-  ])('of %s whose answer is lost is found out by each session', async (signOut, own) => {
+  it.each(['others', 'global'])('of %s whose answer is lost is found out by each other session', async (signOut) => {
     const visitor = await start();
     const other = await app.signedIn();
     app.supabase.fail('logout', 'lost', 1);
     expect((await visitor.postJson(path, { signOut })).status).toBe(503);
     expect([(await visitor.getJson('/auth/session')).status, (await other.getJson('/auth/session')).status]).toEqual([
-      own,
-      401,
+      200, 401,
     ]);
+    const again = await visitor.postJson(path, { signOut });
+    expect(again.status).toBe(signOut === 'others' ? 200 : 401);
   });
 
   it('everywhere renews an expired token once', async () => {

@@ -165,7 +165,7 @@ describe('the backend’s list of factors', () => {
     const visitor = await app.signedIn({ claims: { aal: 'aal2' } });
     const { text } = await visitor.get('/auth/enroll');
     const rows = [...text.matchAll(/<bdi>(.*?)<\/bdi>(.*?)<\/span>/g)].map(([, name, date]) => `${name}${date}`);
-    const date = ' <small>Jan 2, 2026</small>';
+    const date = ' <small>Added <time datetime="2026-01-02">Jan 2, 2026</time></small>';
     const names = ['Authenticator app', 'My app-0123456789ab', 'app-0123456789abc', 'app-zzzzzzzzzzzz'];
     const others = [`Another way (unknown)`, `Security key${date}`];
     const apps = names.map((name) => name + date);

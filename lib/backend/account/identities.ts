@@ -1,5 +1,6 @@
 import { isRecord } from '../../tools/json.ts';
 import { AuthError } from '../../errors.ts';
+import { withDeadline } from '../../tools/deadline.ts';
 import type { BackendContext } from '../context.ts';
 import { callAs } from '../supabase/account.ts';
 import type { StoredContent } from '../supabase/session-cookie.ts';
@@ -77,12 +78,19 @@ export async function unlinkIdentity(
   );
 }
 
-/** @returns a function that runs work one by one for each key: two unlinks at once would each leave the other's identity as the last */
-export function createTurns() {
+/**
+ * Two unlinks at once would each leave the other's identity as the last.
+ *
+ * @param timeoutMs for which work waits for its turn
+ * @returns a function that runs work one by one for each key; it throws `provider_unavailable` where its turn does not come
+ */
+export function createTurns(timeoutMs: number) {
   const turns = new Map<string, Promise<unknown>>();
+  const tooLong = (): AuthError => new AuthError('provider_unavailable', { reason: 'timeout' });
   return async <Result>(key: string, work: () => Promise<Result>): Promise<Result> => {
-    const result = Promise.resolve(turns.get(key)).then(work);
-    const turn = result.catch(() => undefined);
+    const former = turns.get(key) ?? Promise.resolve();
+    const result = withDeadline(() => former, timeoutMs, tooLong).then(work);
+    const turn = Promise.allSettled([former, result]);
     turns.set(key, turn);
     void turn.then(() => turns.get(key) === turn && turns.delete(key));
     return result;

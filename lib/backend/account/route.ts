@@ -17,7 +17,7 @@ import { findOwner, firstStep, otherStep } from '../sign-in/owner.ts';
 import type { OwnerRequest } from '../sign-in/owner.ts';
 import { endOthersHere } from '../sign-in/sign-out.ts';
 import { createSignOut } from '../sign-in/sign-out-route.ts';
-import { renewAll } from '../sign-in/subject.ts';
+import { renewAll, renewOthers } from '../sign-in/subject.ts';
 import type { Account, AccountRow } from '../slots.ts';
 import { callAs, presentUser } from '../supabase/account.ts';
 import { rethrowStaleKeys } from '../supabase/provider-errors.ts';
@@ -45,7 +45,7 @@ import {
 /** `/auth/account`: what the signed-in user can do with the account. */
 export function accountRoute(backend: BackendContext): AuthRoute {
   const { account: path } = backend.settings.paths;
-  const inTurn = createTurns();
+  const inTurn = createTurns(backend.settings.timeoutMs);
   return subjectFormRoute<OwnerRequest>(
     backend,
     {
@@ -111,15 +111,13 @@ async function showHome(
   account: Account,
   error?: AuthError,
 ): Promise<Reply> {
-  const { site, user, content, session } = account;
+  const { site, user, content } = account;
   const found = await Promise.all(backend.account.map(async ({ row }) => row?.(backend, request, account)));
   const rows = found.filter((row): row is AccountRow => row !== undefined);
   const identities = readIdentities(user);
   const links = linksOf(backend);
   const hasLinks = identities.some(isLinked) || (links?.names.length ?? 0) > 0;
   const [email, newEmail] = [textOrNone(user.email), textOrNone(user.new_email)];
-  // A link in an email was opened elsewhere. A hook of the project may leave the address out of tokens.
-  if (session.user.email !== null && session.user.email !== email) await renewAll(backend, session.user.id);
   if (request.wantsJson) {
     const fields = Object.fromEntries(rows.map(({ field, value }) => [field, value]));
     return json(200, {
@@ -297,13 +295,13 @@ function askAbout(backend: BackendContext, { request, returnTo }: OwnerRequest, 
   return unlinkPage(siteFor(backend, request), request, { returnTo, identity: shown });
 }
 
-/** Where the backend does not answer, no session ends here. It may have ended them there, so they renew and find out. */
+/** Where the backend does not answer, no session ends here. It may have ended the others there, so they renew and find out. */
 async function signOut(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
   const { request, subject, returnTo, wayBack } = owner;
   const scope = fields.get('signOut');
   if (scope !== 'others' && scope !== 'global') throw new AuthError('invalid_request');
   await endSessions(backend, request, subject.content, scope).catch(async (error: unknown) => {
-    await renewAll(backend, subject.session.user.id);
+    await renewOthers(backend, subject.session.user.id, subject.content);
     throw error;
   });
   const facts = backend.source.toStored(subject.content);

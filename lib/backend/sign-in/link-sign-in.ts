@@ -9,7 +9,8 @@ import { siteFor } from '../pages/parts.ts';
 import type { Step } from '../slots.ts';
 import { prepareSignIn } from './sign-in.ts';
 import type { PreparedSignIn } from './sign-in.ts';
-import { renewAll } from './subject.ts';
+import { issuedContent } from '../supabase/session-cookie.ts';
+import { renewOthers } from './subject.ts';
 
 /**
  * The browser's session; `unknown` where the backend had to be asked for it and did not answer. A guest has no account, so it is
@@ -51,7 +52,7 @@ export async function prepareLink(
     return undefined;
   }
   // The user's other tokens name the former address. A guest's session becomes the account's by a sign-in.
-  if (isChange && isSame && !held.user.isAnonymous) await renewAll(backend, issued.user.id);
+  if (isChange && isSame && !held.user.isAnonymous) await renewOthers(backend, issued.user.id, issuedContent(issued));
   const isOther = held === 'unknown' || (held !== null && !isSame && !held.user.isAnonymous);
   return prepareSignIn(backend, request, { issued, returnTo, needs: isOther ? ['account', ...needs] : needs });
 }

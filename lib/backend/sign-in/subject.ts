@@ -111,6 +111,18 @@ export async function renewAll(
   });
 }
 
+/** As `renewAll`, but for the user's other sessions: this one goes on, also while the backend can't be reached. */
+export async function renewOthers(
+  { resolver, source, explain }: Pick<BackendContext, 'resolver' | 'source' | 'explain'>,
+  userId: string,
+  content: StoredContent,
+): Promise<void> {
+  const own = source.toStored(content);
+  await resolver.renewOthers(userId, own, own).catch((error: unknown) => {
+    explain('other processes were not told to renew the user’s other sessions: %s', String(error));
+  });
+}
+
 /**
  * Renews the browser's session, whose second factor was removed: its tokens may still claim it. The user's other sessions
  * renew theirs with their next request.
