@@ -544,6 +544,15 @@ describe('linked sign-ins', () => {
     expect(app.eventTypes()).not.toContain('configuration_warning');
   });
 
+  it('remain links where another sign-in leaves no room for the rest of their state', async () => {
+    const visitor = await start();
+    const { json } = await visitor.postJson(path, { link: 'github', returnTo: `/${'x'.repeat(1_500)}` });
+    await visitor.post('/auth/logout');
+    await visitor.get(`/auth/login?provider=google&returnTo=/${'x'.repeat(2_000)}`);
+    expect((await comeBack(visitor, json.redirectTo, 'octo@example.com')).status).toBe(400);
+    expect((await visitor.getJson('/auth/session')).status).toBe(401);
+  });
+
   it('are only listed where the project has linking switched off', async () => {
     const visitor = await start();
     await link(visitor);

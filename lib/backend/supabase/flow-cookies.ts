@@ -49,7 +49,7 @@ export interface FlowCookies {
   pending(cookies: RequestCookies): readonly SignInFlow[];
   /**
    * The cookies that a new flow needs until its callback. Flows whose verifier the SDK has dropped,
-   * or that take too many bytes, are deleted.
+   * or that take too many bytes, are deleted. Of a link its kind stays.
    *
    * @throws {AuthError} `rate_limited` where a script's flow has no room beside those of navigations: its URL could not lead to a session
    */
@@ -124,7 +124,9 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
         return [...withVerifiers(storageKey, writes, [...kept, id], cookies), ...gone.map(forget), own];
       }
       const sizes = others.map((other) => ({ id: other, bytes: alive.has(other) ? bytesOf(other) : Infinity }));
-      return [...writes, ...selectStale(sizes, room).map(forget), own];
+      const left = (other: string): CookieWrite =>
+        alive.has(other) ? { ...forget(other), value: leftOf(cookies.get(nameOf(other))?.[0]) } : forget(other);
+      return [...writes, ...selectStale(sizes, room).map(left), own];
     },
     markCodeSpent: (flow, spentCode) => ({ name: nameOf(flow.id), value: format({ ...flow, spentCode }), attributes }),
     markRestarted: (flow) => ({ name: nameOf(flow.id), value: format({ ...flow, mark: 'restarted' }), attributes }),
@@ -137,6 +139,11 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
       forget(id),
     ],
   };
+}
+
+/** What stays of a flow that takes too many bytes: of a link, that it is one. */
+function leftOf(value: string | undefined): string | undefined {
+  return parse(value).kind === 'link' ? format({ kind: 'link', returnTo: '' }) : undefined;
 }
 
 /**
