@@ -208,9 +208,10 @@ async function look<Content>(
   const { standing, checkedAt, isConfirmed } = check;
   if (isRevocation(standing)) return { kind: 'over', reason: standing, ended: candidate };
   if (verdict.kind === 'invalid') {
-    if (await goesOn(context, holder, verdict)) return { kind: 'renewable', candidate, isVerified: true };
+    const isInUse = await goesOn(context, holder, verdict);
+    if (isInUse === true) return { kind: 'renewable', candidate, isVerified: true };
     const { reason, isAged, isOver = false } = verdict;
-    return { kind: 'over', reason, isAged, ended: isOver ? candidate : undefined };
+    return { kind: 'over', reason, isAged, ended: isOver && isInUse === false ? candidate : undefined };
   }
   // Only we can have sealed it, so it is ours even if its key is no longer published: the provider decides.
   const renewable = { kind: 'renewable' as const, candidate, isVerified: isProven || source.isSealed };

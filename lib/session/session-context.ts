@@ -52,15 +52,19 @@ export function holderOf<Content>(
   };
 }
 
-/** Whether a session that has reached its lifetime by its cookie is in use, and goes on by the token that it was renewed to. */
+/**
+ * Whether a session that has reached its lifetime by its cookie is in use, and goes on by the token that it was renewed to.
+ *
+ * @returns `undefined` where only the other processes can tell, and they were not heard
+ */
 export async function goesOn(
   { refresh }: Pick<SessionContext<unknown>, 'refresh'>,
   holder: Holder,
   verdict: Verdict,
-): Promise<boolean> {
+): Promise<boolean | undefined> {
   if (verdict.kind !== 'invalid' || verdict.isAged !== true) return false;
   // A made-up token costs the other processes no question.
-  return verdict.isOver === true && refresh.findNewer(holder);
+  return verdict.isOver === true ? refresh.findNewer(holder) : false;
 }
 
 /** Identifies the user of tokens. */

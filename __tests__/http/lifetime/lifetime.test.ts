@@ -252,6 +252,22 @@ describe.each(adapters)('$name', ({ start }) => {
     expect(visitor.cookies.size).toBe(0);
     expect(app.eventTypes()).toContain('signed_out');
   });
+
+  it('deletes no cookie while the processes that may have renewed it are not heard', async () => {
+    const coordinator = createShared();
+    const app = await startWith({ idleTimeout: 600 }, { coordinator });
+    const visitor = await app.signedIn();
+    app.clock.advance(601 * second);
+    const take = jest.spyOn(coordinator, 'take').mockRejectedValue(new Error('down'));
+    const unheard = await visitor.getJson('/api/me');
+    expect([unheard.status, unheard.setCookies]).toEqual([401, []]);
+    expect(sessionEvents(app)).toMatchObject([{ type: 'session_rejected', reason: 'idle_timeout' }]);
+    take.mockRestore();
+    // The coordinator rests after a failure.
+    app.clock.advance(60 * second);
+    expect((await visitor.getJson('/api/me')).status).toBe(401);
+    expect(visitor.cookies.size).toBe(0);
+  });
 });
 
 it.each([

@@ -295,13 +295,14 @@ function askAbout(backend: BackendContext, { request, returnTo }: OwnerRequest, 
   return unlinkPage(siteFor(backend, request), request, { returnTo, identity: shown });
 }
 
-/** Where the backend does not answer, no session ends here. It may have ended the others there, so they renew and find out. */
+/** Where the backend does not answer, no session ends here. It may have ended them there, so they renew and find out. */
 async function signOut(backend: BackendContext, owner: OwnerRequest, fields: Fields): Promise<Next> {
   const { request, subject, returnTo, wayBack } = owner;
   const scope = fields.get('signOut');
   if (scope !== 'others' && scope !== 'global') throw new AuthError('invalid_request');
   await endSessions(backend, request, subject.content, scope).catch(async (error: unknown) => {
-    await renewOthers(backend, subject.session.user.id, subject.content);
+    const { id } = subject.session.user;
+    await (scope === 'others' ? renewOthers(backend, id, subject.content) : renewAll(backend, id));
     throw error;
   });
   const facts = backend.source.toStored(subject.content);

@@ -106,14 +106,17 @@ function createKnown({ answers, shared }: ExchangeParts, now: () => number) {
     return shared === undefined || !wasGivenAgain(answer) ? answer : undefined;
   }
 
-  async function look(token: string): Promise<void> {
-    const found = await shared?.look(token).catch(() => undefined);
+  /** @returns whether the other processes were heard */
+  async function look(token: string): Promise<boolean> {
+    const found = await shared?.look(token).catch(() => 'unheard' as const);
+    if (found === 'unheard') return false;
     if (found !== undefined) noteStanding(answers, token, found);
+    return true;
   }
 
   /** Late requests of one page ask once. */
-  const asking = new Map<string, Promise<void>>();
-  function ask(token: string): Promise<void> {
+  const asking = new Map<string, Promise<boolean>>();
+  function ask(token: string): Promise<boolean> {
     const asked = asking.get(token) ?? look(token).finally(() => asking.delete(token));
     asking.set(token, asked);
     return asked;
@@ -147,14 +150,15 @@ function createKnown({ answers, shared }: ExchangeParts, now: () => number) {
 /** Whether the holder's token was exchanged lately, by all that the other processes know, too. An exchange that is under way here counts. */
 function createFindNewer(
   answers: ExchangeParts['answers'],
-  ask: (token: string) => Promise<unknown>,
+  ask: (token: string) => Promise<boolean>,
   pending: (token: string) => Promise<unknown>,
 ) {
-  return async (holder: Holder): Promise<boolean> => {
+  return async (holder: Holder): Promise<boolean | undefined> => {
     await pending(holder.token);
-    await ask(holder.token);
+    const isHeard = await ask(holder.token);
     const last = answers.lastOf(holder.token);
-    return last?.kind === 'renewed' && isFor(last, holder);
+    if (last?.kind === 'renewed' && isFor(last, holder)) return true;
+    return isHeard ? false : undefined;
   };
 }
 
