@@ -113,6 +113,9 @@ describe('the packed tarball', () => {
         const isThere = /^[a-z]+:/i.test(target) || file === '' || packed.has(normalize(join(dirname(path), file)));
         if (!isThere) broken.push(`${path}: ${target}`);
       }
+      // The files for agents name pages of docs/ so.
+      const named = path.startsWith('skills/') ? [...text.matchAll(/`([\w-]+\.md)`/g)] : [];
+      broken.push(...named.flatMap(([, page = '']) => (packed.has(`docs/${page}`) ? [] : [`${path}: ${page}`])));
     }
     expect(broken).toEqual([]);
   });
