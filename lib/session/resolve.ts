@@ -9,6 +9,7 @@ import type { Session } from '../types.ts';
 import type { Allowance } from './allowance.ts';
 import { isRevocation } from './ended/record.ts';
 import type { SessionKeys } from './ended/records.ts';
+import type { Holder } from './refresh/answers.ts';
 import { deletionOf, resolutionOf } from './refresh/delivery.ts';
 import { renewWithin } from './refresh/renewal.ts';
 import type { Renew } from './refresh/renewal.ts';
@@ -207,12 +208,7 @@ async function look<Content>(
   const check = isProven && !source.isSealed ? await revocations.check(keys) : before;
   const { standing, checkedAt, isConfirmed } = check;
   if (isRevocation(standing)) return { kind: 'over', reason: standing, ended: candidate };
-  if (verdict.kind === 'invalid') {
-    const isInUse = await goesOn(context, holder, verdict);
-    if (isInUse === true) return { kind: 'renewable', candidate, isVerified: true };
-    const { reason, isAged, isOver = false } = verdict;
-    return { kind: 'over', reason, isAged, ended: isOver && isInUse === false ? candidate : undefined };
-  }
+  if (verdict.kind === 'invalid') return lookFurther(context, holder, candidate, verdict);
   // Only we can have sealed it, so it is ours even if its key is no longer published: the provider decides.
   const renewable = { kind: 'renewable' as const, candidate, isVerified: isProven || source.isSealed };
   // Without its session: outdated claims are not trusted during an outage either.
@@ -225,6 +221,19 @@ async function look<Content>(
   if (standing === 'spent' || isDue(verdict, now())) return { ...renewable, alive: session };
   cacheSession(context, request.cookieHeader, candidate.cookie, { ...verdict, keys, checkedAt });
   return { kind: 'resolved', resolution: await renewAhead(context, renew, { candidate, session }, request) };
+}
+
+/** What becomes of a token that is not valid: a newer one of its session may be. */
+async function lookFurther<Content>(
+  context: SessionContext<Content>,
+  holder: Holder,
+  candidate: Candidate<Content>,
+  verdict: Extract<Verdict, { kind: 'invalid' }>,
+): Promise<Finding<Content>> {
+  const isInUse = await goesOn(context, holder, verdict);
+  if (isInUse === true) return { kind: 'renewable', candidate, isVerified: true };
+  const { reason, isAged, isOver = false } = verdict;
+  return { kind: 'over', reason, isAged, ended: isOver && isInUse === false ? candidate : undefined };
 }
 
 /** Whether a token is renewed before it is used. */
