@@ -87,7 +87,7 @@ export function createRefresh(settings: {
     /** The holder's answer, where it is available. */
     settled,
     isLed,
-    /** Learns what another process exchanged a token for. Never rejects. */
+    /** Learns what another process exchanged a token for, and whether the others were heard. Never rejects. */
     ask,
     findNewer: createFindNewer(answers, ask, flights.pending),
     /** Whether an exchange failed recently, so that only a request that needs it should start the next one. */
