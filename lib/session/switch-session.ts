@@ -72,23 +72,28 @@ export function createSwitchSession<Content>(
     return renewable && { candidate: renewable, isSpent: false };
   }
 
-  return async (cookieHeader, variant, client) => {
+  type Asked = Parameters<SessionSwitch<Content>['switchSession']>;
+  async function switchNow(signal: AbortSignal, ...[cookieHeader, variant, client]: Asked): Promise<Resolution> {
     const cookies = parseCookies(cookieHeader);
     const read = await source.read(cookies);
     const current = read.kind === 'stored' ? await currentOf(read.candidates) : undefined;
+    // No switch begins after its answer.
+    signal.throwIfAborted();
     if (current === undefined) return signedOut;
     const { candidate, verdict, isSpent } = current;
     if (!isSpent && verdict !== undefined && variant.isReached(verdict.session)) {
       return { session: verdict.session, cookies: [] };
     }
-    const renewal = await withDeadline(() => renew(candidate, { isHeadSent, client, variant }), timeoutMs, outOfTime);
+    const renewal = await renew(candidate, { isHeadSent, client, variant });
     if (renewal.kind === 'renewed') return resolutionOf(context, renewal, cookies);
     const reason = renewal.kind === 'ended' ? renewal.reason : undefined;
     if (reason === 'superseded' && verdict !== undefined) return { session: verdict.session, cookies: [] };
     return reason === 'replaced' || reason === 'superseded'
       ? signedOut
       : { session: null, cookies: source.clear(cookies) };
-  };
+  }
+
+  return (...asked) => withDeadline((signal) => switchNow(signal, ...asked), timeoutMs, outOfTime);
 }
 
 interface Current<Content> {

@@ -198,6 +198,17 @@ describe('POST /organization', () => {
     expect(await organizationOf(late)).toBe(south.id);
   });
 
+  it('answers within timeoutMs where an older cookie comes while its renewal hangs', async () => {
+    const app = await start({ idleTimeout: 600, timeoutMs: 400 });
+    const visitor = await member(app);
+    app.clock.advance(599_000);
+    app.workos.switches.outage = { token: 'hang' };
+    expect((await visitor.getJson('/auth/session')).status).toBe(503);
+    app.clock.advance(2_000);
+    expect((await jsonPost(visitor, south.id)).status).toBe(503);
+    app.workos.heal();
+  });
+
   it.each([{}, { organizationId: '' }, { organizationId: 'org_1\r\nx' }, { organizationId: 'o'.repeat(101) }])(
     'refuses %j',
     async (fields) => {
