@@ -553,6 +553,17 @@ describe('linked sign-ins', () => {
     expect((await visitor.getJson('/auth/session')).status).toBe(401);
   });
 
+  it.each(['/', '%2F', '&', ';'])('remain links where the way back has many %s', async (each) => {
+    const visitor = await start();
+    const returnTo = `/?q=${each.repeat(Math.floor(1_900 / each.length))}`;
+    const { json } = await visitor.postJson(path, { link: 'github', returnTo });
+    // Browsers drop larger ones.
+    for (const [name, value] of visitor.cookies) expect(`${name}=${value}`.length).toBeLessThan(4_000);
+    await visitor.post('/auth/logout');
+    expect((await comeBack(visitor, json.redirectTo, 'octo@example.com')).status).toBe(400);
+    expect((await visitor.getJson('/auth/session')).status).toBe(401);
+  });
+
   it('are only listed where the project has linking switched off', async () => {
     const visitor = await start();
     await link(visitor);

@@ -81,6 +81,8 @@ const noRoom = { reason: 'open_flows', retryAfter: 60 };
 
 /** Bytes of all state cookies together: with a session they must stay below Node's 16 KB of headers. */
 const maxStateBytes = 3072;
+/** Browsers drop a cookie of over 4,096 bytes: of these, the rest is for its name, its attributes, and what is marked later. */
+const maxOwnBytes = 3584;
 
 /**
  * The state of a flow until its callback, in one HttpOnly cookie per flow, so that tabs do not
@@ -112,7 +114,7 @@ export function createFlowCookies(storageKey: string, sameSite: CookieAttributes
         .map((id) => ({ id, ...parse(cookies.get(nameOf(id))?.[0]) })),
     remember({ id, alive, writes }, flow, cookies) {
       if (id === undefined) return writes;
-      const value = format(flow);
+      const value = formatShort(flow);
       const others = stateIds(cookies).filter((other) => other !== id);
       const bytesOf = (other: string): number => encodeCookieValue(cookies.get(nameOf(other))?.[0] ?? '').length;
       const room = maxStateBytes - encodeCookieValue(value).length;
@@ -239,6 +241,12 @@ export function verifierFlowId(storageKey: string, name: string): string | undef
 
 function isFlowId(text: string): boolean {
   return /^[A-Za-z0-9_-]{8,64}$/.test(text);
+}
+
+/** Without its way back where a browser would drop the cookie: a link must stay one. */
+function formatShort(flow: Omit<SignInFlow, 'id'>): string {
+  const value = format(flow);
+  return encodeCookieValue(value).length > maxOwnBytes ? format({ ...flow, returnTo: '' }) : value;
 }
 
 /** `kind:returnTo`, with a mark, `@provider` and `~spentCode` after the kind where they are known. A custom provider's colon is a dot there. */
