@@ -268,6 +268,19 @@ describe.each(adapters)('$name', ({ start }) => {
     expect((await visitor.getJson('/api/me')).status).toBe(401);
     expect(visitor.cookies.size).toBe(0);
   });
+
+  it('deletes no cookie while another process renews it', async () => {
+    const coordinator = createShared();
+    const app = await startWith({ idleTimeout: 600 }, { coordinator });
+    const visitor = await app.signedIn();
+    app.clock.advance(601 * second);
+    const take = jest.spyOn(coordinator, 'take').mockResolvedValue({ holder: 'another process', turnMs: 2_000 });
+    const late = await visitor.getJson('/api/me');
+    expect([late.status, late.setCookies]).toEqual([401, []]);
+    take.mockRestore();
+    expect((await visitor.getJson('/api/me')).status).toBe(401);
+    expect(visitor.cookies.size).toBe(0);
+  });
 });
 
 it.each([

@@ -63,11 +63,7 @@ const [maxNames, maxNameLength] = [64, 1_000];
  * finds the turn expired takes over. The first answer stays, so a late holder gets that of its heir.
  */
 export function createSharedRefresh(shared: SharedCoordinator, wait: Wait = setTimeout) {
-  /** What became of a token by now. */
-  async function look(token: string): Promise<StandingAnswer | undefined> {
-    const taken = await shared.take(token);
-    return hasAnswer(taken) ? standingOf(shared, readAnswer(taken.answer), lifeOf(taken)) : undefined;
-  }
+  const { look, lookNow } = createLook(shared);
 
   return {
     take: createTake(shared, wait),
@@ -113,7 +109,25 @@ export function createSharedRefresh(shared: SharedCoordinator, wait: Wait = setT
       await shared.settle(token, { weight, ttlMs: ms });
     },
     look,
+    lookNow,
   };
+}
+
+function createLook(shared: SharedCoordinator) {
+  /** What became of a token by now; `under way` where a process has its turn. */
+  async function lookNow(token: string): Promise<StandingAnswer | 'under way' | undefined> {
+    const taken = await shared.take(token);
+    if (hasAnswer(taken)) return standingOf(shared, readAnswer(taken.answer), lifeOf(taken));
+    return typeof taken.holder === 'string' ? 'under way' : undefined;
+  }
+
+  /** What became of a token by now. */
+  async function look(token: string): Promise<StandingAnswer | undefined> {
+    const found = await lookNow(token);
+    return found === 'under way' ? undefined : found;
+  }
+
+  return { look, lookNow };
 }
 
 /** What a token's answer comes to: where a browser's own token led there, what that one leads to. */

@@ -106,10 +106,10 @@ function createKnown({ answers, shared }: ExchangeParts, now: () => number) {
     return shared === undefined || !wasGivenAgain(answer) ? answer : undefined;
   }
 
-  /** @returns whether the other processes were heard */
+  /** @returns whether the other processes were heard, and none exchanges the token now */
   async function look(token: string): Promise<boolean> {
-    const found = await shared?.look(token).catch(() => 'unheard' as const);
-    if (found === 'unheard') return false;
+    const found = await shared?.lookNow(token).catch(() => 'unheard' as const);
+    if (found === 'unheard' || found === 'under way') return false;
     if (found !== undefined) noteStanding(answers, token, found);
     return true;
   }
