@@ -2,7 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { totp } from '../../../stand-ins/supabase/totp.ts';
 import { postForm } from '../../support/backend-app.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
-import { followTo, setSession, useRealApp } from '../support/application.ts';
+import { enrollApp, followTo, setSession, useRealApp } from '../support/application.ts';
 import type { RealApp } from '../support/application.ts';
 import { describeGoTrue, describeOwnGoTrue } from '../support/describe-with.ts';
 import { phoneProvider } from '../support/gotrue.ts';
@@ -157,8 +157,7 @@ describeGoTrue('the account home', () => {
   it('asks for the second factor before a change, and counts it', async () => {
     const user = await real.project.addUser();
     const visitor = await real.app.signedIn(user);
-    const { json } = await visitor.postJson('/auth/enroll', {});
-    await visitor.postJson('/auth/enroll', { factorId: json.factorId, code: totp(json.secret, Date.now() - 30_000) });
+    const secret = await enrollApp(visitor);
     expect((await visitor.getJson(path)).json.factors).toBe(1);
     const { email } = newUser();
     expect((await visitor.postJson(path, { email })).status).toBe(200);
@@ -166,7 +165,7 @@ describeGoTrue('the account home', () => {
     await elsewhere.postJson('/auth/login', { email: user.email, password: user.password });
     // Its sign-in waits for the factor, so there is no session yet.
     expect((await elsewhere.getJson(path)).status).toBe(401);
-    await elsewhere.postJson('/auth/verify', { code: totp(json.secret) });
+    await elsewhere.postJson('/auth/verify', { code: totp(secret) });
     expect((await elsewhere.getJson(path)).json).toMatchObject({ newEmail: email, factors: 1 });
     // A link of an account with a factor asks for the factor again.
     real.project.oauth.signIn({ sub: randomUUID(), email: newUser().email });

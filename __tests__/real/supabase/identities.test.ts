@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { totp } from '../../../stand-ins/supabase/totp.ts';
 import type { BackendSignIn } from '../../../lib/backend/index.ts';
-import { followTo, useRealApp } from '../support/application.ts';
+import { enrollApp, followTo, useRealApp } from '../support/application.ts';
 import { describeGoTrue } from '../support/describe-with.ts';
 import { newUser } from '../support/project.ts';
 import type { Visitor } from '../../support/visitor.ts';
@@ -29,11 +29,10 @@ describeGoTrue('identities of the hook', () => {
     const owner = real.app.visitor();
     await signInWithOAuth(owner);
     await real.app.signedIn(user);
-    const { json } = await owner.postJson('/auth/enroll', {});
-    await owner.postJson('/auth/enroll', { factorId: json.factorId, code: totp(json.secret, Date.now() - 30_000) });
+    const secret = await enrollApp(owner);
     const visitor = real.app.visitor();
     await signInWithOAuth(visitor);
-    await visitor.postJson('/auth/verify', { code: totp(json.secret) });
+    await visitor.postJson('/auth/verify', { code: totp(secret) });
     expect(seen).toHaveLength(3);
     for (const { session, identities } of seen) {
       expect(identities).toHaveLength(2);

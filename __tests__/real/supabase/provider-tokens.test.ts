@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { totp } from '../../../stand-ins/supabase/totp.ts';
 import type { ProviderTokens } from '../../../lib/backend/index.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
-import { followTo, sessionOf, useRealApp } from '../support/application.ts';
+import { enrollApp, followTo, sessionOf, useRealApp } from '../support/application.ts';
 import { describeGoTrue } from '../support/describe-with.ts';
 import { newUser } from '../support/project.ts';
 
@@ -49,13 +49,12 @@ describeGoTrue('an OAuth provider’s own tokens', () => {
     real.project.oauth.signIn({ sub: randomUUID(), email: newUser().email });
     const owner = real.app.visitor();
     await signIn(owner);
-    const { json } = await owner.postJson('/auth/enroll', {});
-    await owner.postJson('/auth/enroll', { factorId: json.factorId, code: totp(json.secret, Date.now() - 30_000) });
+    const secret = await enrollApp(owner);
     hooks.splice(0);
     const visitor = real.app.visitor();
     expect((await signIn(visitor)).headers.location).toBe('/auth/verify?returnTo=%2Faccount');
     expect(hooks).toEqual([]);
-    expect((await visitor.postJson('/auth/verify', { code: totp(json.secret) })).status).toBe(200);
+    expect((await visitor.postJson('/auth/verify', { code: totp(secret) })).status).toBe(200);
     expect(hooks).toEqual([issued]);
   });
 

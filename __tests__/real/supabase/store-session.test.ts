@@ -2,7 +2,7 @@ import { totp } from '../../../stand-ins/supabase/totp.ts';
 import { ownRoutes } from '../../support/own-sign-in.ts';
 import type { OwnSignIn } from '../../support/own-sign-in.ts';
 import type { Answer, Visitor } from '../../support/visitor.ts';
-import { sessionOf, useRealApp } from '../support/application.ts';
+import { enrollApp, sessionOf, useRealApp } from '../support/application.ts';
 import type { Setup } from '../support/application.ts';
 import { describeGoTrue, describeOwnGoTrue } from '../support/describe-with.ts';
 import { createSigningKey, phoneProvider } from '../support/gotrue.ts';
@@ -90,14 +90,13 @@ describeGoTrue('tokens that the application has, of a project with a shared secr
   it('need the second factor of their user, and onSignIn runs with it', async () => {
     const user = await real.project.addUser();
     const owner = await real.app.signedIn(user);
-    const { json } = await owner.postJson('/auth/enroll', {});
-    await owner.postJson('/auth/enroll', { factorId: json.factorId, code: totp(json.secret, Date.now() - 30_000) });
+    const secret = await enrollApp(owner);
     hooks.splice(0);
     const visitor = real.app.visitor();
     const first = await store(visitor, await tokensOf(real.project, user), '/account');
     expect(first.json).toEqual({ redirectTo: '/auth/verify?returnTo=%2Faccount' });
     expect([await whoIs(visitor), hooks]).toEqual([401, []]);
-    const done = await visitor.postJson('/auth/verify', { code: totp(json.secret) });
+    const done = await visitor.postJson('/auth/verify', { code: totp(secret) });
     expect([done.status, done.json]).toEqual([200, { redirectTo: '/account' }]);
     expect([await whoIs(visitor), hooks.length]).toEqual([user.id, 1]);
     expect((await visitor.getJson('/secure')).status).toBe(200);

@@ -3,6 +3,7 @@ import type { Router } from 'express';
 import { backendAuth, getSession, getSupabaseClient, requireSession } from '../../../lib/backend/index.ts';
 import type { BackendAuthOptions, RequireBackendSessionOptions } from '../../../lib/backend/index.ts';
 import type { AuthEvent } from '../../../lib/types.ts';
+import { totp } from '../../../stand-ins/supabase/totp.ts';
 import { createApplication } from '../../support/application.ts';
 import { sendJson, sendText } from '../../support/hosts.ts';
 import type { Host } from '../../support/hosts.ts';
@@ -158,4 +159,19 @@ export async function followTo(app: RealApp, url: string): Promise<string> {
 export function setSession(visitor: Visitor, session: unknown): void {
   for (const name of visitor.cookies.keys()) if (name.startsWith(cookieName)) visitor.cookies.delete(name);
   visitor.cookies.set(cookieName, `base64-${Buffer.from(JSON.stringify(session)).toString('base64url')}`);
+}
+
+/**
+ * Turns on two-step sign-in, with the code of half a minute ago: the present one remains for a sign-in.
+ *
+ * @returns the secret of the authenticator app
+ */
+export async function enrollApp(visitor: Visitor): Promise<string> {
+  const { json } = await visitor.postJson('/auth/enroll', {});
+  const confirm = () =>
+    visitor.postJson('/auth/enroll', { factorId: json.factorId, code: totp(json.secret, Date.now() - 30_000) });
+  // Where the half minute ended on the way, the code was too old.
+  const isOn = (await confirm()).status === 200 || (await confirm()).status === 200;
+  if (!isOn) throw new Error('GoTrue refused the codes of the authenticator app');
+  return json.secret;
 }
